@@ -23,7 +23,7 @@ libcore_la_SOURCES += \
 	dag/base/number.c dag/base/number.h dag/base/parameters.c dag/base/parameters.h \
 	dag/base/origin.c dag/base/origin.h \
 	dag/base/rank.h \
-	dag/base/rng.c dag/base/rng.h \
+	dag/base/rank.c dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \
 	dag/base/text.c dag/base/text.h \
 	dag/base/version.c \

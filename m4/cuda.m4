@@ -12,7 +12,7 @@ AC_DEFUN([TUTTI_CUDA], [
     [AC_MSG_ERROR([--with-cuda=$with_cuda: it is yes, no, auto, or the folder of a CUDA toolkit, which begins with /])])
   AS_IF([test "$with_cuda" = auto], [with_cuda=$tutti_starpu_cuda],
     [test "$with_cuda" != no && test $tutti_starpu_cuda = no],
-    [AC_MSG_ERROR([--with-cuda needs a StarPU that was built with CUDA, which $tutti_starpu here was not: ./quickstart cuda builds one; name its folder lib/pkgconfig in PKG_CONFIG_PATH])])
+    [AC_MSG_ERROR([--with-cuda needs a StarPU that was built with CUDA, which ${tutti_starpu:-that of STARPU_LIBS} here was not: ./quickstart cuda builds one; name its folder lib/pkgconfig in PKG_CONFIG_PATH])])
   AS_IF([test "$with_cuda" != no], [TUTTI_CUDA_TOOLKIT])
   AM_CONDITIONAL([HAVE_CUDA], [test "$with_cuda" != no])
   AM_CONDITIONAL([HAVE_CUBLASLT], [test "$tutti_have_cublaslt" = yes])

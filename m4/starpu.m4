@@ -1,10 +1,10 @@
-# StarPU, 1.4 before 1.3: STARPU_CFLAGS, STARPU_LIBS, which may also be given where pkg-config knows none. Its headers are system headers to our warnings. tutti_starpu_cuda: whether it
+# StarPU, 1.4 before 1.3: STARPU_CFLAGS, STARPU_LIBS; both may also be given. Its headers are system headers to our warnings. tutti_starpu_cuda: whether it
 # was built with CUDA (yes, no).
 AC_DEFUN([TUTTI_STARPU], [
   AC_REQUIRE([PKG_PROG_PKG_CONFIG])
   AC_ARG_WITH([starpu], [AS_HELP_STRING([--with-starpu=NAME], [pkg-config name of the StarPU to use (default: starpu-1.4, starpu-1.3)])],
     [], [with_starpu="starpu-1.4 starpu-1.3"])
-  tutti_starpu= tutti_starpu_given=$STARPU_LIBS
+  tutti_starpu= tutti_starpu_given=${STARPU_CFLAGS+$STARPU_LIBS}
   for name in $with_starpu; do
     AS_IF([test -z "$tutti_starpu$tutti_starpu_given" && $PKG_CONFIG --exists $name], [tutti_starpu=$name])
   done
@@ -22,6 +22,7 @@ AC_DEFUN([TUTTI_STARPU], [
 ]])], [tutti_starpu_cuda=yes], [tutti_starpu_cuda=no])
   CPPFLAGS=$tutti_saved_CPPFLAGS
   AC_MSG_RESULT([$tutti_starpu_cuda])
+  tutti_starpu_cflags=$STARPU_CFLAGS
   # What computes on a GPU includes CUDA's headers itself.
   AS_IF([test $tutti_starpu_cuda = yes], [STARPU_CFLAGS="$STARPU_CFLAGS -DSTARPU_DONT_INCLUDE_CUDA_HEADERS"])
 ])

@@ -19,7 +19,7 @@ AC_DEFUN([TUTTI_PC], [
   AC_SUBST([TUTTI_PC_CFLAGS])
   AC_SUBST([TUTTI_PC_LIBS])
   AS_IF([test -z "$tutti_mpi"], [TUTTI_PC_CFLAGS=$MPI_CFLAGS TUTTI_PC_LIBS=$MPI_LIBS])
-  AS_IF([test -z "$tutti_starpu"], [TUTTI_PC_CFLAGS="$TUTTI_PC_CFLAGS $STARPU_CFLAGS" TUTTI_PC_LIBS="$TUTTI_PC_LIBS $STARPU_LIBS"])
+  AS_IF([test -z "$tutti_starpu"], [TUTTI_PC_CFLAGS="$TUTTI_PC_CFLAGS $tutti_starpu_cflags" TUTTI_PC_LIBS="$TUTTI_PC_LIBS $STARPU_LIBS"])
 ])
 
 # TUTTI_EXPORTS: HAVE_VERSION_SCRIPT, whether the linker takes a list of what a library exports.

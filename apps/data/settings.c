@@ -2,6 +2,7 @@
 
 #include "dag/base/cpus.h"
 #include "dag/base/number.h"
+#include "dag/base/rank.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,24 +118,12 @@ int tutti_bad_images_skipped(const char *word)
     return word && strcmp(word, skip) == 0;
 }
 
-static int ranks_here(void)
-{
-    static const char *const variables[] = {
-        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", NULL};
-    int ranks = 0;
-    for (int v = 0; variables[v] && ranks < 1; v++) {
-        const char *text = getenv(variables[v]);
-        ranks = text ? atoi(text) : 0;
-    }
-    return ranks < 1 ? 1 : ranks;
-}
-
 int tutti_data_threads(tutti_conf_int threads, int workers)
 {
     enum { MOST = 16 };
     const tutti_cpus allowed = tutti_cpus_allowed();
     int mine = tutti_cpus_count(&allowed), bound = mine < (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int spare = mine / (bound ? 1 : ranks_here()) - workers;
+    int spare = mine / (bound ? 1 : tutti_rank_count_here()) - workers;
     int automatic = spare < 1 ? 1 : spare > MOST ? MOST : spare;
     return (int)tutti_conf_int_or(threads, automatic);
 }

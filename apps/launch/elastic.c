@@ -67,14 +67,18 @@ static int count_running(const elastic *e)
     return n;
 }
 
-/* That takes in the rank with this number: they take turns, since one may be unable to answer. */
+/* That takes in the rank with this number: they take turns, since one may be unable to answer. One whose agent has said
+ * its end is the last choice: it is gone, but not yet reaped. */
 static place *find_member(const elastic *e, int64_t number)
 {
+    place *other = NULL;
     for (int i = 0; i < e->n; i++) {
         place *p = &e->place[(i + number) % e->n];
-        if (p->process && p->member) return p;
+        if (!p->process || !p->member) continue;
+        if (p->host < 0 || !p->remote.ended) return p;
+        other = p;
     }
-    return NULL;
+    return other;
 }
 
 static int is_due(const elastic *e)
@@ -357,7 +361,7 @@ static void hear_host(elastic *e, place *p)
     if (r->ended && !ended) p->late_s = tutti_clock_s() + linger_s;
     if (r->entered) host->failures = 0;
     e->entered |= r->entered;
-    p->member = (p->member || r->entered) && !r->ended;
+    p->member |= r->entered;
     if (had || !r->port) return;
     p->late_s = INFINITY;
     snprintf(p->address, ADDRESS, "%s:%d", host->address, r->port);

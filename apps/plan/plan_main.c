@@ -220,6 +220,15 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
     return tutti_sim_model_open(model, &recipe, o->times, m);
 }
 
+/* A plan asks what whole layers take. */
+static tutti_status check_times(const tutti_sim_model *m)
+{
+    if (m->times != TUTTI_SIM_TRACED || m->traced.blocks <= 1) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--times %s: it is of a run with split=%d: a plan needs the trace of one without split",
+        m->path, m->traced.blocks);
+}
+
 static tutti_status make_plan(planner *p)
 {
     const options *o = p->o;
@@ -232,6 +241,7 @@ static tutti_status make_plan(planner *p)
         return tutti_fail(TUTTI_ERR_USAGE, "--ranks %d: --topology %s has %d", plan->ranks,
             o->topology, p->topology->ranks);
     tutti_status status = describe_rank(p);
+    if (!status) status = check_times(&p->model);
     if (!status)
         status = tutti_plan_layers_open(
             &p->model, plan->batch, plan->ranks, p->rank.workers, p->rank.rate, &plan->layers);

@@ -188,7 +188,7 @@ static tutti_status predict(run *r)
 static void print_rows(const tutti_rows *rows, FILE *out)
 {
     for (int64_t i = 0; i < rows->count; i++) {
-        fprintf(out, "%g ", rows->label[i]);
+        fprintf(out, "%.17g ", rows->label[i]);
         for (int64_t k = rows->first[i]; k < rows->first[i + 1]; k++)
             fprintf(out, "%" PRIu32 ":%g ", rows->index[k], tutti_rows_value(rows, k));
         fprintf(out, "\n");
@@ -290,12 +290,13 @@ static const struct {
     const char *name;
     const tutti_conf *conf;
     tutti_status (*run)(run *r);
+    int solves; /* a signal ends it between two rounds of the solver; the others at once */
 } commands[] = {
-    {"train", &tutti_svm_train_conf, train},
-    {"predict", &tutti_svm_predict_conf, predict},
-    {"scale", &tutti_svm_scale_conf, scale},
-    {"cv", &tutti_svm_cv_conf, cross_validate},
-    {NULL, NULL, NULL},
+    {"train", &tutti_svm_train_conf, train, 1},
+    {"predict", &tutti_svm_predict_conf, predict, 0},
+    {"scale", &tutti_svm_scale_conf, scale, 0},
+    {"cv", &tutti_svm_cv_conf, cross_validate, 1},
+    {NULL, NULL, NULL, 0},
 };
 
 /* ---- a rank ---- */
@@ -429,7 +430,7 @@ int main(int argc, char **argv)
         tutti_svm_options_weights(conf, &options, &unused) ||
         (options.scale && tutti_svm_options_scale(conf, &options, &lower, &upper)))
         return 2;
-    if (tutti_interrupt_open(&c.interrupt)) return EXIT_FAILURE;
+    if (commands[c.command].solves && tutti_interrupt_open(&c.interrupt)) return EXIT_FAILURE;
     tutti_status status = run_command(&c);
     const int interrupted =
         status == TUTTI_ERR_INTERRUPTED ? tutti_interrupt_status(c.interrupt) : 0;

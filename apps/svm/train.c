@@ -4,8 +4,10 @@
 #include "apps/svm/predict.h"
 #include "apps/svm/solve.h"
 #include "apps/svm/solve_parts.h"
+#include "dag/base/log.h"
 #include "dag/base/rng.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,10 +33,12 @@ static void free_sides(sides *s)
 
 /* ---- one pair ---- */
 
-/* The most that a kernel value can be, and whether values need double precision. */
+/* The most that a kernel value can be, and whether values need double precision. FORMAT (logged), on all ranks: not
+ * even that holds them, with their squares and sums. */
 static tutti_status bound_kernel(
     const tutti_svm_training *t, const tutti_rows *rows, int *doubles, double *largest)
 {
+    static const double most_float = 1e30, most_double = 1e150;
     const tutti_svm_kernel *k = &t->settings.kernel;
     double most = 0;
     for (int64_t r = 0; r < rows->count; r++) most = fmax(most, rows->square[r]);
@@ -44,7 +48,12 @@ static tutti_status bound_kernel(
                : k->kind == TUTTI_SVM_POLYNOMIAL
                    ? pow(fabs(k->gamma) * most + fabs(k->coef0), k->degree)
                    : 1;
-    return status;
+    if (*largest > most_float) *doubles = 1;
+    if (status || *largest < most_double) return status;
+    return tutti_fail(TUTTI_ERR_FORMAT,
+        "kernel values may be as large as %g: scale the data (--scale), or choose a smaller "
+        "--gamma or --degree",
+        *largest);
 }
 
 /* This rank's samples of the pair, numbered over all ranks. */
@@ -227,6 +236,18 @@ static double weight_of(const tutti_svm_training *t, int64_t label)
     return 1;
 }
 
+/* Of classes that there are none of. */
+static void warn_of_weights(const tutti_svm_training *t, const tutti_svm_classes *classes)
+{
+    for (int w = 0; w < t->weights; w++) {
+        int c = 0;
+        while (c < classes->count && classes->label[c] != t->weight_label[w]) c++;
+        if (c == classes->count && t->world->rank == 0)
+            tutti_log(
+                TUTTI_LOG_WARN, "--weights: the data have no class %" PRId64, t->weight_label[w]);
+    }
+}
+
 static void set_sides(
     const tutti_svm_training *t, const tutti_svm_classes *k, int64_t rows, int i, int j, sides *s)
 {
@@ -266,6 +287,7 @@ tutti_status tutti_svm_train(const tutti_svm_training *t, const tutti_rows *rows
 {
     sides s = {.train = tutti_svm_new(rows->count, 1)};
     tutti_status status = s.train ? TUTTI_OK : TUTTI_ERR_NOMEM;
+    warn_of_weights(t, classes);
     for (int i = 0, p = 0; i < classes->count && !status; i++)
         for (int j = i + 1; j < classes->count && !status; j++, p++) {
             tutti_svm_samples samples = {0};

@@ -28,19 +28,34 @@ void tutti_doctor_binding(const tutti_doctor_machine *machine, tutti_doctor_repo
             mine, all, threads);
 }
 
+/* Of the control group "" or "/machine/job..." and those that it is in: the least limit in cores; 0: none. Returns how
+ * many say something. */
+static int find_quota(const tutti_doctor_machine *m, char *group, double *least)
+{
+    char line[512], path[640];
+    int say = 0;
+    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+        double quota, period;
+        *end = '\0';
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+        if (!tutti_doctor_line(m, path, line, sizeof line)) continue;
+        say++;
+        if (sscanf(line, "%lf %lf", &quota, &period) == 2 &&
+            !(*least > 0 && *least <= quota / period))
+            *least = quota / period;
+    }
+    return say;
+}
+
 /* The processor time that the control group may use, in cores; 0: no limit. */
 static double quota_of(const tutti_doctor_machine *m)
 {
-    char line[512], path[640];
-    double quota, period;
+    char line[512], group[512] = "";
+    double quota, period, least = 0;
     if (tutti_doctor_line(m, "/proc/self/cgroup", line, sizeof line) &&
-        strncmp(line, "0::", 3) == 0) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", line + 3);
-        if (tutti_doctor_line(m, path, line, sizeof line))
-            return sscanf(line, "%lf %lf", &quota, &period) == 2 ? quota / period : 0;
-    }
-    if (tutti_doctor_line(m, "/sys/fs/cgroup/cpu.max", line, sizeof line))
-        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? quota / period : 0;
+        strncmp(line, "0::", 3) == 0)
+        snprintf(group, sizeof group, "%s", line + 3);
+    if (find_quota(m, group, &least)) return least;
     if (!tutti_doctor_line(m, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) return 0;
     quota = atof(line);
     if (!tutti_doctor_line(m, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line)) return 0;

@@ -106,7 +106,10 @@ static int join_names(
                        : snprintf(text + used, size - used, "%s%s %s", between, found[i].name,
                              found[i].subnet);
         joined++;
-        if (more < 0 || (size_t)more >= size - used) break;
+        if (more < 0 || (size_t)more >= size - used) {
+            text[used] = '\0'; /* a network that is cut is another one */
+            break;
+        }
         used += (size_t)more;
     }
     return joined;

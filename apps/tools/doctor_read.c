@@ -1,6 +1,8 @@
 /* Reading files and variables for the checks, and facts about the running process. */
 #include "apps/tools/doctor.h"
 
+#include "dag/base/rank.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,25 +76,11 @@ static void look_at_home(tutti_doctor_machine *m)
     m->home_writable = access(folder, W_OK | X_OK) == 0;
 }
 
-/* The number of ranks that the launcher has placed on this host: known before MPI starts. */
-static int ranks_by_launcher(const char *const names[])
-{
-    for (int i = 0; names[i]; i++) {
-        const char *value = getenv(names[i]);
-        int ranks = value ? atoi(value) : 0;
-        if (ranks > 0) return ranks;
-    }
-    return 1;
-}
-
 void tutti_doctor_look(tutti_doctor_machine *machine)
 {
-    static const char *const all[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
-    static const char *const here[] = {
-        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", NULL};
     struct statvfs shared;
-    machine->ranks = ranks_by_launcher(all);
-    machine->ranks_here = ranks_by_launcher(here);
+    machine->ranks = tutti_rank_count();
+    machine->ranks_here = tutti_rank_count_here();
     if (machine->ranks_here > machine->ranks) machine->ranks_here = machine->ranks;
     machine->superuser = geteuid() == 0;
     machine->open_files = limit_of(RLIMIT_NOFILE);

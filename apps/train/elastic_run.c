@@ -64,9 +64,15 @@ static tutti_status check_division(tutti_train_options *o, const tutti_elastic_s
     return status;
 }
 
+/* Fewer than the least train nothing: they only save what they have. */
 void tutti_train_elastic_share(const tutti_train_elastic *e, tutti_train_options *options)
 {
-    if (e->images) options->batch = e->images / e->epoch.n;
+    if (e->images && e->epoch.n >= e->least) options->batch = e->images / e->epoch.n;
+}
+
+int tutti_train_elastic_can_lose_one(const tutti_train_elastic *e)
+{
+    return e->epoch.n - 1 >= (e->start->lasting ? e->least : 1);
 }
 
 /* ---- opening ---- */

@@ -35,6 +35,8 @@ struct tutti_train_elastic {
     int all_there;  /* the run has ended on all ranks together, without a loss */
 };
 
+/* Whether the others can continue without one of this epoch's ranks. */
+int tutti_train_elastic_can_lose_one(const tutti_train_elastic *elastic);
 /* As the launcher says, or with MPI's ranks (elastic_start.h). settings: of tutti_trainer_settings; who has others is
  * refused. To be called early: it forks (tutti_elastic_open). options are as before when it returns. USAGE, INVAL,
  * NOMEM; over MPI also UNSUPPORTED, COMM (logged). */

@@ -479,6 +479,7 @@ static tutti_status save_lost_best(loop *l, int *together)
     if (s->session.placement.rank == 0) lost = tutti_outputs_lost_best(&s->outputs, s->best.step);
     tutti_status status = tutti_exchange_broadcast(
         s->session.exchange, "whether the best weights are saved", TUTTI_I64, 0, 1, &lost);
+    if (status) *together = status != TUTTI_ERR_COMM && status != TUTTI_ERR_TIMEOUT;
     l->better = lost != 0;
     return status ? status : save_best(l, s->first_step, together);
 }

@@ -285,8 +285,8 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_INT_OR, "micro-batches", "M", .fallback = "auto", .low = 1, .high = 65536,
         .words = {"auto"}, .environment = "TUTTI_MICRO_BATCHES", AT(layout.micro_batches),
         .help = "parts that a batch is cut into, each with batch norm's statistics of its own; "
-                "auto: one per worker, or in a pipeline the greatest divisor of the batch up to 4 "
-                "per stage"},
+                "auto: one per worker, or in a pipeline the greatest divisor of the batch (with "
+                "--mixup or --cutmix, of its pairs) up to 4 per stage"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(layout.stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes; timed: the same by timing kernels on "

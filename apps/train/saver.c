@@ -2,6 +2,7 @@
 
 #include "apps/session/weights.h"
 #include "apps/train/state.h"
+#include "collectives/boot.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
@@ -162,7 +163,11 @@ static void await_writer(saver **w, tutti_status why)
 {
     tutti_status status;
     const double left_s = (*w)->until_s - tutti_clock_s();
-    if (!saver_wait(*w, left_s > 0 ? left_s : 0, &status)) tutti_trainer_end_all(why);
+    if (!saver_wait(*w, left_s > 0 ? left_s : 0, &status)) {
+        tutti_log(TUTTI_LOG_ERROR, "this rank cannot continue: %s; the others do without it",
+            tutti_status_text(why));
+        tutti_boot_quit(1);
+    }
     saver_free(*w);
     *w = NULL;
 }

@@ -102,7 +102,8 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     if (!status) status = train(&trainer, report, &together);
     /* Others may continue: the next epoch has the same files. */
     const int lost = status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT;
-    const int continues = elastic && (status ? lost || !together : elastic->halted);
+    const int others = elastic && !together && tutti_train_elastic_can_lose_one(elastic);
+    const int continues = elastic && (status ? lost || others : elastic->halted);
     tutti_status closed = tutti_report_close(report, continues);
     if (together)
         status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);

@@ -35,6 +35,7 @@ typedef struct membership_run {
     int rank;
     snapshot newest, before;
     int64_t step;
+    int own; /* the epoch has ended by a failure of this rank's program */
 } membership_run;
 
 /* ---- snapshots ---- */
@@ -148,18 +149,21 @@ static tutti_status run_steps(membership_run *r, int *last, int *what)
     return status;
 }
 
-/* What failed first counts; a failure of the program's own ends all the same what is in flight, here and on the others,
- * which continue without this rank. */
+/* What failed first counts, and its sentence; a failure of the program's own, whatever its status, ends all the same
+ * what is in flight, here and on the others, which continue without this rank. */
 static tutti_status leave_session(membership_run *r, tutti_status status)
 {
+    char why[TUTTI_ERROR_TEXT];
     if (!r->session) return status;
-    if (status && status != TUTTI_ERR_COMM && status != TUTTI_ERR_TIMEOUT)
-        tutti_exchange_abort(r->session->exchange, TUTTI_ERR_COMM, "this rank cannot continue");
+    snprintf(why, sizeof why, "%s", tutti_last_error());
+    r->own = status && tutti_exchange_abort(
+                           r->session->exchange, TUTTI_ERR_COMM, "this rank cannot continue");
     const tutti_status waited = wait_all(r);
     if (!status) status = waited;
     if (r->program.leave) r->program.leave(r->program.ctx, status);
     tutti_detach(r->session);
     r->session = NULL;
+    if (r->own) tutti_error_adopt(why);
     return status;
 }
 
@@ -240,7 +244,8 @@ static tutti_status run_epochs(membership_run *r)
             continue;
         }
         status = run_epoch(r, &last_epoch, &last, &what);
-        if (status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT) goes_on = is_lost(r);
+        if (!r->own && (status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT))
+            goes_on = is_lost(r);
         tutti_log_resolve(goes_on ? TUTTI_LOG_DEBUG : TUTTI_LOG_ERROR);
         if (goes_on) status = TUTTI_OK;
         if (!status && !goes_on && last) status = tutti_elastic_finish(r->elastic, &finished);

@@ -159,8 +159,8 @@ void tutti_driver_explain(tutti_driver *driver, tutti_status status);
 /* As fail, on every rank: logs the sentence here, and on the others with this rank's number. The first
  * call counts. Only inside a pass (comm_lock held). */
 void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence);
-/* The same between passes. [M] */
-void tutti_driver_give_up(tutti_driver *driver, tutti_status status, const char *sentence);
+/* The same between passes. Returns whether that was the first failure. [M] */
+int tutti_driver_give_up(tutti_driver *driver, tutti_status status, const char *sentence);
 
 /* ---- current state, for reports. [A] ---- */
 

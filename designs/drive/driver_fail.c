@@ -54,12 +54,14 @@ void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *s
     send_abort(driver, status, sentence);
 }
 
-void tutti_driver_give_up(tutti_driver *driver, tutti_status status, const char *sentence)
+int tutti_driver_give_up(tutti_driver *driver, tutti_status status, const char *sentence)
 {
     pthread_mutex_lock(driver->comm_lock);
-    tutti_driver_abort(driver, status, sentence);
+    const int first = !tutti_driver_failure(driver);
+    if (first) tutti_driver_abort(driver, status, sentence);
     pthread_mutex_unlock(driver->comm_lock);
     driver->options.wake(driver->options.ctx);
+    return first;
 }
 
 void tutti_driver_share(tutti_driver *d, tutti_status status)

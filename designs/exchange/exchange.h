@@ -234,7 +234,7 @@ void tutti_exchange_set_timeout(tutti_exchange *exchange, double timeout_s);
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);
 /* This rank cannot continue, and the others do not know: ends all collectives here and there with this status and
  * sentence (logged), unless they have failed already. Where ranks exchange no control messages, those of this rank
- * alone. */
-void tutti_exchange_abort(tutti_exchange *exchange, tutti_status status, const char *sentence);
+ * alone. Returns whether they had not. */
+int tutti_exchange_abort(tutti_exchange *exchange, tutti_status status, const char *sentence);
 
 #endif

@@ -105,9 +105,9 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
     return status;
 }
 
-void tutti_exchange_abort(tutti_exchange *exchange, tutti_status status, const char *sentence)
+int tutti_exchange_abort(tutti_exchange *exchange, tutti_status status, const char *sentence)
 {
-    tutti_driver_give_up(tutti_comm_thread_driver(exchange->thread), status, sentence);
+    return tutti_driver_give_up(tutti_comm_thread_driver(exchange->thread), status, sentence);
 }
 
 void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace)

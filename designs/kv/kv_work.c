@@ -74,10 +74,13 @@ static tutti_status compare_optimizers(tutti_kv *kv, const char *function)
     memcpy(first, mine, sizeof first);
     tutti_status status =
         tutti_exchange_broadcast(x, "the optimizer", TUTTI_I64, 0, TUTTI_OPTIMIZER_WORDS, first);
-    if (!status && memcmp(first, mine, sizeof first) != 0) status = TUTTI_ERR_MISMATCH;
+    tutti_optimizer theirs;
+    if (!status && (!tutti_optimizer_unpack(first, &theirs) ||
+                       !tutti_optimizer_is_same(&theirs, &kv->optimizer)))
+        status = TUTTI_ERR_MISMATCH;
     status = tutti_exchange_agree(x, status, &worker);
     kv->compared = !status;
-    if (worker >= 0)
+    if (worker >= 0 && status == TUTTI_ERR_MISMATCH)
         return tutti_fail(status,
             "%s: worker %d has another optimizer than worker 0: every worker must give "
             "tutti_kv_set_optimizer the same text",
@@ -310,7 +313,12 @@ static int sends_first_value(const tutti_kv *kv)
 
 static tutti_status check_new(const tutti_kv *kv, const char *function, int key, tutti_dtype dtype)
 {
-    if (key < 0 || find_key(kv, key))
+    const tutti_kv_key *known = find_key(kv, key);
+    if (known && known->failed)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d was not made, as its tutti_kv_init has failed: take another number",
+            function, key);
+    if (key < 0 || known)
         return tutti_fail(TUTTI_ERR_INVAL,
             key < 0 ? "%s: key %d: must be 0 or more"
                     : "%s: key %d exists: take another number, or push to it",

@@ -7,6 +7,7 @@
 #include "designs/thread/pace.h"
 #include "designs/thread/rendezvous.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -361,17 +362,28 @@ void tutti_comm_thread_set_timeout(tutti_comm_thread *t, double timeout_s)
     t->call_s = timeout_s;
 }
 
-/* Passes until it arrives, or the deadline. Returns whether it has arrived. */
-static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
+/* Waits until it arrives, or the deadline; *failed: all collectives have failed. What another rank's part keeps in
+ * flight then may never arrive, so the time that is left is bounded. Returns whether it has arrived. */
+static int await_arrival(tutti_comm_thread *t, tutti_rendezvous *r, int *failed)
 {
+    static const double look_s = 0.5, failed_s = 60;
     double until = tutti_clock_s() + t->call_s;
-    int ended = 0;
-    for (int idle = 0; !ended && tutti_clock_s() < until;) {
-        idle = tutti_driver_pass(t->driver) ? 0 : idle + 1;
-        ended = tutti_rendezvous_arrived(r, 0);
-        if (idle && !ended) tutti_pace_wait(idle);
+    *failed = 0;
+    for (int idle = 0, ended = 0;;) {
+        const double now_s = tutti_clock_s();
+        if (now_s >= until) return 0;
+        if (t->running) {
+            ended = tutti_rendezvous_arrived(r, fmin(look_s, until - now_s));
+        } else {
+            idle = tutti_driver_pass(t->driver) ? 0 : idle + 1;
+            ended = tutti_rendezvous_arrived(r, 0);
+            if (idle && !ended) tutti_pace_wait(idle);
+        }
+        if (ended) return 1;
+        if (*failed || !tutti_driver_see(t->driver).failure) continue;
+        *failed = 1;
+        until = fmin(until, now_s + failed_s);
     }
-    return ended;
 }
 
 tutti_status tutti_comm_thread_call(
@@ -386,10 +398,13 @@ tutti_status tutti_comm_thread_call(
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the collective '%s'", name);
     }
     tutti_driver_ready(t->driver, sequence, tutti_rendezvous_args(r), tutti_rendezvous_token(r));
-    int done = t->running ? tutti_rendezvous_arrived(r, t->call_s) : await_passing(t, r);
-    if (done)
+    int failed;
+    if (await_arrival(t, r, &failed)) {
         status = tutti_rendezvous_take(r, args);
-    else
+    } else if (failed) {
+        status = tutti_driver_see(t->driver).failure;
+        tutti_driver_explain(t->driver, status);
+    } else
         status = tutti_fail(TUTTI_ERR_TIMEOUT,
             "'%s', %s (sequence %lld), has not ended within %g s: has another rank left?", name,
             tutti_coll_kind_name(args->kind), (long long)sequence, t->call_s);

@@ -4,6 +4,15 @@
 cd "$dir" || exit 1
 restart=(timeout 60 "$apps/tutti-run" --pause 0)
 
+# A launcher that goes on after a rank's error is ended 30 s later; of -n without restarts the program may have handled the error.
+# Both run beside the other cases, until the end.
+printf '#!/bin/bash\necho "tutti: rank 0: error: it was handled" >&2\nexec sleep "$1"\n' > erring
+chmod +x erring
+timeout 60 "$apps/tutti-run" --max-restarts 0 ./erring 50 > erring.ended 2>&1 &
+ended=$!
+timeout 60 "$apps/tutti-run" -n 1 ./erring 33 > erring.whole 2>&1 &
+whole=$!
+
 # A program that notes how it was called, saves its checkpoint from the Nth call on, and ends with the status whose turn it is.
 cat > program << 'END'
 #!/bin/bash
@@ -195,4 +204,8 @@ if setpriv --pdeathsig TERM true 2> /dev/null; then
     kill -KILL $run
     ends 137 "killed" 2> /dev/null
 fi
+wait $ended
+[ $? = 1 ] && grep -q 'still runs 30 s after a rank reported an error' erring.ended || { fail "a launcher that lingers by itself"; cat erring.ended; }
+wait $whole
+[ $? = 0 ] && ! grep -q 'still runs' erring.whole || { fail "a program that goes on after an error is ended"; cat erring.whole; }
 finish

@@ -192,4 +192,20 @@ refuses 1 "row 3 has the label 1.5" "$svm" train --data "$dir/odd" --model "$dir
 printf '1 1:1\n-1 0:1\n' > "$dir/zero"
 said_by_each=yes refuses 1 "line 2: the index '0'" "$mpirun" -np 2 "$svm" train --data "$dir/zero" --model "$dir/m"
 [ "$(grep -c "line 2: the index '0'" "$dir/out")" = 2 ] || { fail "not every rank says it"; cat "$dir/out"; }
+
+# ---- numbers beyond float ----
+# Kernel values of 1e43 are computed in double, those of 1e180 are refused; labels of many digits stay what they are.
+printf '+1 1:20000000\n-1 2:1\n' > "$dir/large"
+run timeout 60 "$svm" train --data "$dir/large" --model "$dir/m" --kernel poly
+grep -qi 'nan\|inf' "$dir/m" && { fail "a model of large kernel values"; cat "$dir/m"; }
+run "$svm" predict --data "$dir/large" --model "$dir/m" --to "$dir/said"
+[ "$(tr '\n' ' ' < "$dir/said")" = "1 -1 " ] || { fail "large kernel values: the samples themselves are not predicted"; cat "$dir/said"; }
+printf '+1 1:1e30\n-1 2:1\n' > "$dir/larger"
+refuses 1 'kernel values may be as large as 1.*e+1' "$svm" train --data "$dir/larger" --model "$dir/m" --kernel poly
+printf '1234567 1:1\n1234568 1:0.5\n' > "$dir/labels"
+run "$svm" scale --data "$dir/labels" --to "$dir/a" --lower 0 --upper 1
+[ "$(cut -d ' ' -f 1 "$dir/a" | tr '\n' ' ')" = "1234567 1234568 " ] || { fail "labels of seven digits"; cat "$dir/a"; }
+run "$svm" train --data "$dir/two" --model "$dir/m" --weights 7=2
+grep -q 'the data have no class 7' "$dir/err" || { fail "a weight of a class that is not there"; cat "$dir/err"; }
+
 finish

@@ -183,7 +183,14 @@ START_TEST(test_quota)
     expect(tutti_doctor_quota, TUTTI_DOCTOR_WARN, "1.5 cores for 4 threads");
     put("/proc/self/cgroup", "0::/job\n");
     put("/sys/fs/cgroup/job/cpu.max", "800000 100000\n");
+    expect(
+        tutti_doctor_quota, TUTTI_DOCTOR_WARN, "1.5 cores"); /* the group outside of it has less */
+    put("/sys/fs/cgroup/cpu.max", "max 100000\n");
     expect(tutti_doctor_quota, TUTTI_DOCTOR_OK, "8 cores");
+    put("/proc/self/cgroup", "0::/job/step\n");
+    put("/sys/fs/cgroup/job/step/cpu.max", "max 100000\n");
+    put("/sys/fs/cgroup/job/cpu.max", "50000 100000\n");
+    expect(tutti_doctor_quota, TUTTI_DOCTOR_WARN, "0.5 cores");
     put("/proc/self/cgroup", "3:cpu:/\n");
     put("/sys/fs/cgroup/cpu.max", "");
     put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
