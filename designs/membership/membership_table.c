@@ -107,8 +107,7 @@ void tutti_membership_show(const machine *m, uint64_t to)
 int tutti_membership_say_ready(machine *m)
 {
     message ready = {.kind = TUTTI_MEMBERSHIP_READY, .epoch = m->base.epoch};
-    const uint64_t needed = m->view & ~(m->guests & lost_of(m)); /* others that wait may be lost */
-    if (m->epoch || !needed || needed & ~m->linked) return 0;
+    if (m->epoch || !m->view || m->view & ~m->linked) return 0;
     tutti_membership_fill(m, &ready, m->linked, 0);
     tutti_membership_send(m, m->base.members, &ready);
     return 1;

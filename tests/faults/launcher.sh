@@ -205,7 +205,7 @@ if setpriv --pdeathsig TERM true 2> /dev/null; then
     ends 137 "killed" 2> /dev/null
 fi
 wait $ended
-[ $? = 1 ] && grep -q 'still runs 30 s after a rank reported an error' erring.ended || { fail "a launcher that lingers by itself"; cat erring.ended; }
+[ $? = 143 ] && grep -q 'still runs 30 s after a rank reported an error' erring.ended || { fail "a launcher that lingers by itself"; cat erring.ended; }
 wait $whole
 [ $? = 0 ] && ! grep -q 'still runs' erring.whole || { fail "a program that goes on after an error is ended"; cat erring.whole; }
 finish
