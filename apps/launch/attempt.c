@@ -59,7 +59,7 @@ static void hear_line(run *r, const char *line)
     if (ends_with(said, "warning: a restart would fail in the same way")) r->result.lasting = 1;
     if (rank && strstr(rank, ": warning: interrupted by "))
         r->result.interrupted = strstr(rank, ": warning: interrupted by SIGINT ") ? 130 : 143;
-    if (!r->options->ends_erred || !rank || !strstr(rank, ": error: ") || r->erred) return;
+    if (!r->options->ends_after_error || !rank || !strstr(rank, ": error: ") || r->erred) return;
     r->erred = 1;
     r->linger_s = tutti_clock_s() + r->options->linger_s;
 }

@@ -368,7 +368,7 @@ static int check_options(tutti_launch_options *o)
         return refuse(
             "--continue: no --checkpoint FILE in the command, so there is nothing to continue");
     /* Of -n without restarts and on this host alone: a program may know what to do about an error. */
-    o->ends_erred = o->linger_s >= 0 || o->max_restarts || o->hosts || o->srun || !o->ranks;
+    o->ends_after_error = o->linger_s >= 0 || o->max_restarts || o->hosts || o->srun || !o->ranks;
     if (o->linger_s < 0) o->linger_s = 30;
     return -1;
 }

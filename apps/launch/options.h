@@ -10,7 +10,7 @@ typedef struct tutti_launch_options {
     int srun, proceed;    /* proceed: --continue */
     int max_restarts;     /* -1 until options are complete */
     int pause_s, grace_s, linger_s;
-    int ends_erred; /* after linger_s, a command of which a rank has reported an error */
+    int ends_after_error; /* whether the command is ended linger_s after a rank has reported an error */
     const char *hosts, *rsh, *output, *elastic; /* NULL: none */
     char **command;             /* [words], and a NULL */
     int words;

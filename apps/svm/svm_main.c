@@ -108,6 +108,18 @@ static tutti_status read_data(run *r)
     return status;
 }
 
+/* Tells which classes of --weights the data do not have. */
+static void warn_of_weights(const tutti_svm_training *t, const tutti_svm_classes *classes)
+{
+    for (int w = 0; w < t->weights; w++) {
+        int c = 0;
+        while (c < classes->count && classes->label[c] != t->weight_label[w]) c++;
+        if (c == classes->count)
+            tutti_log(
+                TUTTI_LOG_WARN, "--weights: the data have no class %" PRId64, t->weight_label[w]);
+    }
+}
+
 static tutti_status begin_training(run *r)
 {
     const tutti_svm_options *o = r->options;
@@ -123,7 +135,9 @@ static tutti_status begin_training(run *r)
     r->training = (tutti_svm_training){
         .world = r->world, .C = o->cost, .seed = (uint64_t)o->seed, .watcher = &r->watcher};
     tutti_svm_options_settings(o, r->rows.columns, r->all_rows, &r->training.settings);
-    return tutti_svm_options_weights(r->conf, o, &r->training);
+    status = tutti_svm_options_weights(r->conf, o, &r->training);
+    if (!status && r->report) warn_of_weights(&r->training, &r->classes);
+    return status;
 }
 
 static tutti_status resume(run *r)

@@ -7,7 +7,6 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -236,18 +235,6 @@ static double weight_of(const tutti_svm_training *t, int64_t label)
     return 1;
 }
 
-/* Of classes that there are none of. */
-static void warn_of_weights(const tutti_svm_training *t, const tutti_svm_classes *classes)
-{
-    for (int w = 0; w < t->weights; w++) {
-        int c = 0;
-        while (c < classes->count && classes->label[c] != t->weight_label[w]) c++;
-        if (c == classes->count && t->world->rank == 0)
-            tutti_log(
-                TUTTI_LOG_WARN, "--weights: the data have no class %" PRId64, t->weight_label[w]);
-    }
-}
-
 static void set_sides(
     const tutti_svm_training *t, const tutti_svm_classes *k, int64_t rows, int i, int j, sides *s)
 {
@@ -287,7 +274,6 @@ tutti_status tutti_svm_train(const tutti_svm_training *t, const tutti_rows *rows
 {
     sides s = {.train = tutti_svm_new(rows->count, 1)};
     tutti_status status = s.train ? TUTTI_OK : TUTTI_ERR_NOMEM;
-    warn_of_weights(t, classes);
     for (int i = 0, p = 0; i < classes->count && !status; i++)
         for (int j = i + 1; j < classes->count && !status; j++, p++) {
             tutti_svm_samples samples = {0};

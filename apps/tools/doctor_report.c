@@ -13,7 +13,7 @@ const char *tutti_doctor_status_name(tutti_doctor_status status)
     return (unsigned)status < TUTTI_DOCTOR_STATUSES ? names[status] : "unknown";
 }
 
-/* A free place or, in a full report, that of a less serious finding. NULL: there is none. */
+/* A place for a finding: a free one or, when the report is full, that of a less serious finding. NULL: neither. */
 static tutti_doctor_finding *find_room(tutti_doctor_report *report, tutti_doctor_status status)
 {
     if (report->count < TUTTI_DOCTOR_FINDINGS) return &report->finding[report->count++];

@@ -79,8 +79,9 @@ typedef struct tutti_transport_ops {
     tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
     /* Memory that other ranks can write to: what a receive into it gets is copied once. What is not given back before
-     * close stays mapped. NOMEM (logged, but for small sizes, and where a smaller one was refused since memory was last
-     * given back): other memory does as well. NULL: there is none. Any thread. */
+     * close stays mapped. NOMEM: use ordinary memory, which every call takes, too (logged, except for small sizes, and
+     * where a smaller one was refused since memory was last given back). NULL: the transport has no such memory. Any
+     * thread. */
     tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
     void (*give_memory)(tutti_transport *t, void *memory);
     /* The memory of the receive that the next send on (lane, peer, tag) meets, if that is posted, has this size,

@@ -182,7 +182,8 @@ tutti_status tutti_builder_declare_trained(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
     if (status == TUTTI_OK) status = declare_states(b, l, p, parameter, t);
     if (status == TUTTI_OK) status = declare_average(b, l, suffix, dtype, shape, &t->average);
-    /* A gradient that no node reads is a store's: one of a frozen parameter is none. */
+    /* Regions take a gradient that no node reads for one that goes to a store of keys (dag/graph/region.h). That of a
+     * frozen parameter goes nowhere. */
     const tutti_role role =
         tutti_builder_is_frozen(b, l, p) ? TUTTI_ROLE_SCRATCH : TUTTI_ROLE_GRADIENT;
     if (status == TUTTI_OK)

@@ -205,7 +205,11 @@ refuses 1 'kernel values may be as large as 1.*e+1' "$svm" train --data "$dir/la
 printf '1234567 1:1\n1234568 1:0.5\n' > "$dir/labels"
 run "$svm" scale --data "$dir/labels" --to "$dir/a" --lower 0 --upper 1
 [ "$(cut -d ' ' -f 1 "$dir/a" | tr '\n' ' ')" = "1234567 1234568 " ] || { fail "labels of seven digits"; cat "$dir/a"; }
-run "$svm" train --data "$dir/two" --model "$dir/m" --weights 7=2
-grep -q 'the data have no class 7' "$dir/err" || { fail "a weight of a class that is not there"; cat "$dir/err"; }
+for what in train cv; do
+    model=()
+    [ $what = cv ] || model=(--model "$dir/m")
+    run "$svm" $what --data "$dir/two" ${model[@]+"${model[@]}"} --weights 7=2
+    [ "$(grep -c 'the data have no class 7' "$dir/err")" = 1 ] || { fail "$what: a weight of a class that is not there"; cat "$dir/err"; }
+done
 
 finish
