@@ -117,7 +117,10 @@ launch_settings() { # KIND RANKS
 # other's way.
 launch_scratch() { # KIND FOLDER
     case $1 in
-    openmpi4) export OMPI_MCA_orte_tmpdir_base=$2 ;;
+    openmpi4) # of two launchers that begin at once, one fails to make this folder; each removes it when it is empty
+        mkdir -p "$2/ompi.${HOSTNAME%%.*}.$(id -u)/kept"
+        export OMPI_MCA_orte_tmpdir_base=$2
+        ;;
     openmpi5) export PRTE_MCA_prte_tmpdir_base=$2 ;;
     esac
 }

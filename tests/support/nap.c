@@ -19,8 +19,11 @@ static struct starpu_task *pop_or_nap(unsigned context)
 {
     pop_function *const real = pop;
     struct starpu_task *task = real(context);
-    if (!task) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    return task;
+    if (task) return task;
+    starpu_worker_relax_on(); /* or who pushes a task waits until this worker is here no more, and may wait for long */
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    starpu_worker_relax_off();
+    return NULL;
 }
 
 /* libtutti's calls come here, too. */
