@@ -197,6 +197,16 @@ static int is_true_of_all(int (*look)(const char *models_folder))
     return 1;
 }
 
+int tutti_run_home_number(void)
+{
+    enum { NUMBERS = 16, FACTOR = 31 };
+    const char *folder = getenv(models);
+    unsigned number = 0;
+    for (int v = 0; v < VARIABLES && !folder; v++) folder = getenv(variables[v]);
+    while (folder && *folder) number = number * FACTOR + (unsigned char)*folder++;
+    return (int)(number % NUMBERS);
+}
+
 int tutti_run_home_is_measured(void)
 {
     return is_true_of_all(has_mark);

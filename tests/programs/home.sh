@@ -32,7 +32,7 @@ if [ "$(id -u)" = 0 ]; then
     as+=(-u OMPI_MCA_orte_tmpdir_base -u PRTE_MCA_prte_tmpdir_base -u OMPI_MCA_btl_vader_backing_directory) # the guard's
     if "${as[@]}" test -x "$apps/tutti-run"; then
         refuses 0 'weights [0-9a-f]' "${plain[@]}" "${as[@]}" MPIRUN="$mpirun" "$apps/tutti-run" -n 2 "${train[@]}"
-        rm -f /tmp/tutti-starpu-54321.lock # that user's (dag/run/process_lock.c)
+        rm -f /tmp/tutti-starpu-*-54321.lock # that user's (dag/run/process_lock.c)
     else
         left_out "a user id without a name" "other users cannot reach this build"
     fi

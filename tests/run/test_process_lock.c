@@ -4,6 +4,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/home.h"
 #include "dag/run/init_starpu.h"
 #include "tests/support/testing.h"
 
@@ -51,20 +52,26 @@ START_TEST(the_next_has_its_turn)
 }
 END_TEST
 
-/* Its first start writes files, which another's first start would read half written. */
+/* Its first start writes files, which another's first start would read half written; of processes with a folder of
+ * their own, nobody waits. */
 START_TEST(starpu_starts_when_it_has_its_turn)
 {
     struct starpu_conf conf;
-    int lock;
+    char here[32], elsewhere[32];
+    int lock, other;
     pthread_t thread;
     ck_assert_int_eq(starpu_conf_init(&conf), 0);
     conf.ncpus = 1;
     conf.ncuda = conf.nopencl = 0;
-    ck_assert_ok(tutti_process_lock_take("starpu", "a test", 0, 60, &lock));
+    snprintf(here, sizeof here, "starpu-%d", tutti_run_home_number());
+    snprintf(elsewhere, sizeof elsewhere, "starpu-%d", (tutti_run_home_number() + 1) % 16);
+    ck_assert_ok(tutti_process_lock_take(here, "a test", 0, 60, &lock));
+    ck_assert_ok(tutti_process_lock_take(elsewhere, "a test", 0, 60, &other));
     const double began = tutti_clock_s();
     ck_assert_int_eq(pthread_create(&thread, NULL, release_later, &lock), 0);
     ck_assert_ok(tutti_run_init_starpu(&conf));
     ck_assert(tutti_clock_s() - began >= 0.2);
+    tutti_process_lock_release(other);
     starpu_shutdown();
     pthread_join(thread, NULL);
 }
