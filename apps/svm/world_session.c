@@ -26,17 +26,13 @@ static void combine_record(
     a->options.combine(left, right, result, (size_t)count * sizeof(double));
 }
 
-/* Vectors of StarPU have 32-bit counts. */
-static tutti_status register_bytes(const void *data, int64_t bytes, tutti_handle *handle)
+/* One variable, and nothing as a vector of nothing: vectors of StarPU have 32-bit counts. */
+static void register_bytes(const void *data, int64_t bytes, tutti_handle *handle)
 {
-    *handle = NULL;
-    if (bytes > (int64_t)UINT32_MAX)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "a message of %lld bytes is too long: at most %lld are possible", (long long)bytes,
-            (long long)UINT32_MAX);
-    starpu_vector_data_register(
-        handle, STARPU_MAIN_RAM, (uintptr_t)data, (uint32_t)bytes, sizeof(char));
-    return TUTTI_OK;
+    if (bytes)
+        starpu_variable_data_register(handle, STARPU_MAIN_RAM, (uintptr_t)data, (size_t)bytes);
+    else
+        starpu_vector_data_register(handle, STARPU_MAIN_RAM, (uintptr_t)data, 0, sizeof(char));
 }
 
 static int64_t total(const int64_t counts[], int ranks)
@@ -47,11 +43,11 @@ static int64_t total(const int64_t counts[], int ranks)
 }
 
 /* The data of the collective that runs: what is sent, and what is received. */
-static tutti_status register_both(
+static void register_both(
     attached *a, const void *send, int64_t send_bytes, void *receive, int64_t receive_bytes)
 {
-    tutti_status status = register_bytes(send, send_bytes, &a->sent);
-    return status ? status : register_bytes(receive, receive_bytes, &a->received);
+    register_bytes(send, send_bytes, &a->sent);
+    register_bytes(receive, receive_bytes, &a->received);
 }
 
 /* Waits for it. After a TIMEOUT the data are still in use, and the program ends without freeing them. */
@@ -68,22 +64,18 @@ static tutti_status gather(
     tutti_svm_world *world, const void *send, const int64_t *counts, void *receive)
 {
     attached *a = (attached *)world;
-    tutti_status status =
-        register_both(a, send, counts[world->rank], receive, total(counts, world->size));
-    if (!status) status = tutti_allgatherv(a->session, a->sent, a->received, TUTTI_U8, counts);
-    return end_call(a, status);
+    register_both(a, send, counts[world->rank], receive, total(counts, world->size));
+    return end_call(a, tutti_allgatherv(a->session, a->sent, a->received, TUTTI_U8, counts));
 }
 
 static tutti_status exchange(tutti_svm_world *world, const void *send, const int64_t *send_counts,
     void *receive, const int64_t *receive_counts)
 {
     attached *a = (attached *)world;
-    tutti_status status = register_both(
+    register_both(
         a, send, total(send_counts, world->size), receive, total(receive_counts, world->size));
-    if (!status)
-        status = tutti_alltoallv(
-            a->session, a->sent, a->received, TUTTI_U8, send_counts, receive_counts);
-    return end_call(a, status);
+    return end_call(a,
+        tutti_alltoallv(a->session, a->sent, a->received, TUTTI_U8, send_counts, receive_counts));
 }
 
 static tutti_status shift(tutti_svm_world *world, const void *send, int64_t send_bytes,
@@ -92,9 +84,9 @@ static tutti_status shift(tutti_svm_world *world, const void *send, int64_t send
     attached *a = (attached *)world;
     const int next = (world->rank + 1) % world->size;
     const int before = (world->rank + world->size - 1) % world->size;
-    tutti_status status = register_both(a, send, send_bytes, receive, receive_bytes);
-    if (!status)
-        status = tutti_sendrecv(a->session, a->sent, next, a->received, before, TUTTI_U8, 0);
+    register_both(a, send, send_bytes, receive, receive_bytes);
+    tutti_status status =
+        tutti_sendrecv(a->session, a->sent, next, a->received, before, TUTTI_U8, 0);
     return status ? end_call(a, status) : TUTTI_OK;
 }
 
@@ -106,9 +98,8 @@ static tutti_status shifted(tutti_svm_world *world)
 static tutti_status combine(tutti_svm_world *world, void *record, size_t bytes)
 {
     attached *a = (attached *)world;
-    starpu_vector_data_register(&a->sent, STARPU_MAIN_RAM, (uintptr_t)record,
-        (uint32_t)(bytes / sizeof(double)), sizeof(double));
-    return end_call(a, tutti_allreduce(a->session, a->sent, TUTTI_F64, a->combine));
+    register_bytes(record, (int64_t)bytes, &a->sent);
+    return end_call(a, tutti_allreduce(a->session, a->sent, tutti_several(TUTTI_F64), a->combine));
 }
 
 typedef struct task {

@@ -119,6 +119,9 @@ run "$svm" cv --data "$dir/two" --grid --costs -1:3:2 --gammas -1:-5:-2 --pictur
 grep -q '^Best: --cost ' "$dir/out" && grep -q '<line ' "$dir/grid.svg" || fail "a grid without contours"
 perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" || fail "JSON: $(head -3 "$dir/json")"
 
+# A message of more than 4 GiB.
+run "$mpirun" -np 2 "$TUTTI_BUILDDIR/tests/svm/long_message"
+
 # Ranks have the same options, and files of the same bytes.
 apart() { # OPTION...: rank R in the folder $dir/R
     "$mpirun" -np 2 bash -c 'cd "$0/${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" && exec "$@"' "$dir" "$svm" "$@"
