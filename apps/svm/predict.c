@@ -277,7 +277,8 @@ tutti_status tutti_svm_predict(
     status = tutti_svm_agree(world, status);
     if (!status) status = tutti_svm_same_file(world, "the model", o->model);
     if (!status) status = tutti_svm_read(world, o->data, &rows);
-    if (!status && m.scaling.columns) status = tutti_svm_scaling_apply(&m.scaling, &rows);
+    if (!status && tutti_svm_scaling_is_set(&m.scaling))
+        status = tutti_svm_scaling_apply(&m.scaling, &rows);
     if (!status) status = predict_all(world, &m, o->probability, &rows, out, right);
     if (out && fclose(out) && !status) status = tutti_svm_no_memory(1, bytes);
     status = tutti_svm_agree(world, status);

@@ -10,18 +10,33 @@
 
 #include <stdio.h>
 
-/* Zero-initialise. */
+/* Zero-initialise: no scaling. */
 typedef struct tutti_svm_scaling {
     double lower, upper;
-    int64_t columns;   /* 0: no scaling */
-    double *min, *max; /* [columns + 1]; min > max: the feature was not in the file */
+    int64_t columns;   /* the largest index */
+    int64_t count;     /* features that are in the file */
+    uint32_t *index;   /* [count], ascending */
+    double *min, *max; /* [count] */
+    int64_t filled;    /* features whose 0 becomes another number */
+    int64_t *fill;     /* [filled]: which of the features they are, ascending */
 } tutti_svm_scaling;
 
-/* The ranges of all ranks' rows; a value that a row does not have counts as 0. NOMEM (logged). */
+/* Whether there is one, though perhaps of no feature. [P] */
+static inline int tutti_svm_scaling_is_set(const tutti_svm_scaling *scaling)
+{
+    return scaling->lower < scaling->upper;
+}
+
+/* The ranges of all ranks' rows; a value that a row does not have counts as 0. Takes memory for the features that there
+ * are, however large their indices. NOMEM (logged). */
 tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows *rows, double lower,
     double upper, tutti_svm_scaling *scaling);
 /* Replaces *rows by scaled rows, which may have more values: a 0 may become another number. NOMEM (logged). */
 tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *scaling, tutti_rows *rows);
+/* Writes all ranks' rows, scaled, as svm-scale does; a rank holds a piece of them at a time. On all ranks: NOMEM
+ * (logged). */
+tutti_status tutti_svm_scaling_write_rows(
+    const tutti_svm_scaling *scaling, const tutti_rows *rows, tutti_svm_output *output);
 /* svm-scale's file, as text. */
 void tutti_svm_scaling_print(const tutti_svm_scaling *scaling, FILE *out);
 /* Takes all further lines, if there are any. FORMAT, NOMEM (logged). */

@@ -198,38 +198,24 @@ static tutti_status predict(run *r)
     return status;
 }
 
-/* As svm-scale writes rows. */
-static void print_rows(const tutti_rows *rows, FILE *out)
+/* What rank 0 prints of the ranges. */
+static tutti_status write_ranges(run *r, tutti_svm_output *output)
 {
-    for (int64_t i = 0; i < rows->count; i++) {
-        fprintf(out, "%.17g ", rows->label[i]);
-        for (int64_t k = rows->first[i]; k < rows->first[i + 1]; k++)
-            fprintf(out, "%" PRIu32 ":%g ", rows->index[k], tutti_rows_value(rows, k));
-        fprintf(out, "\n");
-    }
-}
-
-/* What rank 0 prints of the ranges, or every rank of its rows. */
-static tutti_status write_text(run *r, const char *what, const char *path)
-{
-    tutti_svm_output output;
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    tutti_status status = tutti_svm_output_begin(r->world, what, path, &output);
-    if (status) return status;
-    if (out && path == r->options->to) print_rows(&r->rows, out);
-    if (out && path == r->options->save && !r->world->rank)
-        tutti_svm_scaling_print(&r->scaling, out);
-    if (!out || fclose(out)) status = tutti_svm_no_memory(1, bytes);
-    if (!status) status = tutti_svm_output_write(&output, text, bytes);
-    free(text);
-    return tutti_svm_output_end(&output, status);
+    if (out && !r->world->rank) tutti_svm_scaling_print(&r->scaling, out);
+    tutti_status status = out && !fclose(out) ? TUTTI_OK : tutti_svm_no_memory(1, bytes);
+    status = tutti_svm_agree(r->world, status);
+    if (!status) status = tutti_svm_output_write(output, text, bytes);
+    if (status != TUTTI_ERR_TIMEOUT) free(text); /* else messages may still use it */
+    return status;
 }
 
 static tutti_status scale(run *r)
 {
     const tutti_svm_options *o = r->options;
+    tutti_svm_output output;
     tutti_status status = tutti_svm_read(r->world, o->data, &r->rows);
     if (!status && o->restore)
         status = tutti_svm_agree(r->world, tutti_svm_scaling_read(o->restore, &r->scaling));
@@ -237,9 +223,14 @@ static tutti_status scale(run *r)
         status = tutti_svm_same_file(r->world, "the file of ranges", o->restore);
     else if (!status)
         status = tutti_svm_scaling_measure(r->world, &r->rows, o->lower, o->upper, &r->scaling);
-    if (!status) status = tutti_svm_agree(r->world, tutti_svm_scaling_apply(&r->scaling, &r->rows));
-    if (!status && o->save) status = write_text(r, "ranges", o->save);
-    return status ? status : write_text(r, "scaled data", o->to);
+    if (!status && o->save) {
+        status = tutti_svm_output_begin(r->world, "ranges", o->save, &output);
+        if (!status) status = tutti_svm_output_end(&output, write_ranges(r, &output));
+    }
+    if (!status) status = tutti_svm_output_begin(r->world, "scaled data", o->to, &output);
+    if (status) return status;
+    return tutti_svm_output_end(
+        &output, tutti_svm_scaling_write_rows(&r->scaling, &r->rows, &output));
 }
 
 static tutti_status validate(run *r, double *accuracy)

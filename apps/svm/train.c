@@ -313,7 +313,7 @@ static tutti_status write_part(tutti_svm_output *output, const tutti_svm_model *
     if (!out) return tutti_svm_no_memory(1, 1);
     const int first = !output->world->rank;
     if (part < 0 && first) tutti_svm_model_print_head(head, out);
-    if (part == k->count && first && head->scaling.columns)
+    if (part == k->count && first && tutti_svm_scaling_is_set(&head->scaling))
         tutti_svm_scaling_print(&head->scaling, out);
     for (int64_t r = 0; r < rows->count; r++)
         if (k->of[r] == part && is_support(m, r))

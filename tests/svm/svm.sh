@@ -196,6 +196,13 @@ printf '1 1:1\n-1 0:1\n' > "$dir/zero"
 said_by_each=yes refuses 1 "line 2: the index '0'" "$mpirun" -np 2 "$svm" train --data "$dir/zero" --model "$dir/m"
 [ "$(grep -c "line 2: the index '0'" "$dir/out")" = 2 ] || { fail "not every rank says it"; cat "$dir/out"; }
 
+# Features with one value alone are left out, also where there are no others.
+printf '1 1:3\n-1 1:3\n' > "$dir/same"
+printf '1 1:9\n-1 1:-9\n' > "$dir/same.t"
+run "$svm" scale --data "$dir/same" --to "$dir/a" --save "$dir/range"
+run "$svm" scale --data "$dir/same.t" --to "$dir/a" --restore "$dir/range"
+[ "$(tr -d ' ' < "$dir/a" | tr '\n' ' ')" = "1 -1 " ] || { fail "ranges of no feature"; cat "$dir/range" "$dir/a"; }
+
 # ---- numbers beyond float ----
 # Kernel values of 1e43 are computed in double, those of 1e180 are refused; labels of many digits stay what they are.
 printf '+1 1:20000000\n-1 2:1\n' > "$dir/large"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char path[] = "/tmp/tutti-svm-text.XXXXXX";
+static char path[] = "/tmp/tutti-svm-text.XXXXXX", scaled_path[] = "/tmp/tutti-svm-text.XXXXXX";
 
 static void put(const char *text, size_t bytes)
 {
@@ -98,12 +98,62 @@ START_TEST(ranks_write_a_file_in_pieces)
 }
 END_TEST
 
+typedef struct scaled {
+    double lower;
+    int64_t piece;
+} scaled;
+
+static tutti_status write_scaled_rank(tutti_svm_world *world, void *ctx)
+{
+    const scaled *how = ctx;
+    tutti_svm_output output;
+    tutti_rows rows = {0};
+    tutti_svm_scaling s = {0};
+    tutti_status status = tutti_svm_read(world, path, &rows);
+    if (!status) status = tutti_svm_scaling_measure(world, &rows, how->lower, 1, &s);
+    if (!status) status = tutti_svm_output_begin(world, "rows", scaled_path, &output);
+    if (!status) {
+        output.piece = how->piece;
+        status = tutti_svm_output_end(&output, tutti_svm_scaling_write_rows(&s, &rows, &output));
+    }
+    tutti_svm_scaling_free(&s);
+    tutti_rows_free(&rows);
+    return status;
+}
+
+/* Features 3 and 9 are in some rows alone, and one row has none; numbers as large as a double can be. */
+START_TEST(scaled_rows_are_the_same_on_any_number_of_ranks)
+{
+    static const char text[] = "1 3:2 4:1\n-1 3:4 4:-1\n2\n1 4:3 9:-1.5e308\n5 3:3 9:1.5e308\n";
+    static const char *const written[] = {
+        "1 3:0.5 4:0.5 9:0.5 \n-1 3:1 9:0.5 \n2 4:0.25 9:0.5 \n1 4:1 \n5 3:0.75 4:0.25 9:1 \n",
+        "1 \n-1 3:1 4:-1 \n2 3:-1 4:-0.5 \n1 3:-1 4:1 9:-1 \n5 3:0.5 4:-0.5 9:1 \n"};
+    const tutti_svm_world_options options = {.timeout_s = 60};
+    put(text, strlen(text));
+    for (int k = 0; k < 2; k++)
+        for (int P = 1; P <= 4; P++)
+            for (int64_t piece = 1; piece < 1000; piece *= 30) {
+                scaled how = {.lower = -k, .piece = piece};
+                char read[256] = "";
+                ck_assert_ok(tutti_svm_world_local(&options, P, write_scaled_rank, &how));
+                FILE *in = fopen(scaled_path, "r");
+                ck_assert_ptr_nonnull(in);
+                read[fread(read, 1, sizeof read - 1, in)] = '\0';
+                fclose(in);
+                ck_assert_str_eq(read, written[k]);
+            }
+}
+END_TEST
+
 /* Ranges may have features that the rows lack, and 0 may become another value. */
 START_TEST(scaled_rows_have_the_features_of_their_ranges)
 {
-    double min[] = {0, 0, 0, 1}, max[] = {0, 1, 1, 2};
-    tutti_svm_scaling scaling = {.lower = -1, .upper = 1, .columns = 3, .min = min, .max = max};
+    char text[] = "x\n-1 1\n3 1 2\n1 0 2\n2 0 1\n1 0 1\n";
+    tutti_svm_scaling scaling;
+    tutti_lines lines;
     reading r;
+    ck_assert_ok(tutti_lines_of("here", text, strlen(text), &lines));
+    ck_assert_ok(tutti_svm_scaling_parse(&lines, &scaling));
     put("1 1:1\n", 6);
     ck_assert_ok(read_on(1, &r));
     ck_assert_int_eq(r.rows[0].columns, 1);
@@ -113,6 +163,23 @@ START_TEST(scaled_rows_have_the_features_of_their_ranges)
     ck_assert(tutti_rows_value(&r.rows[0], 2) == -3);
     ck_assert_int_eq(r.rows[0].columns, 3);
     tutti_rows_free(&r.rows[0]);
+    tutti_svm_scaling_free(&scaling);
+}
+END_TEST
+
+START_TEST(wrong_ranges_are_refused)
+{
+    static const char *const wrong[] = {"y\n0 1\n1 0 1\n", "x\n-inf 1\n1 0 1\n",
+        "x\n0 inf\n1 0 1\n", "x\nnan 1\n1 0 1\n", "x\n1 1\n1 0 1\n", "x\n0 1\n1 0 inf\n",
+        "x\n0 1\n0 0 1\n", "x\n0 1\n1 0\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *text = strdup(wrong[i]);
+        tutti_lines lines;
+        tutti_svm_scaling s;
+        ck_assert_ok(tutti_lines_of("here", text, strlen(text), &lines));
+        ck_assert_msg(tutti_svm_scaling_parse(&lines, &s) == TUTTI_ERR_FORMAT, "%s", wrong[i]);
+        free(text);
+    }
 }
 END_TEST
 
@@ -257,14 +324,17 @@ END_TEST
 
 int main(void)
 {
-    const int file = mkstemp(path);
-    if (file < 0) return 1;
+    const int file = mkstemp(path), scaled_file = mkstemp(scaled_path);
+    if (file < 0 || scaled_file < 0) return 1;
     close(file);
+    close(scaled_file);
     tutti_log_set_level(TUTTI_LOG_NONE);
     Suite *suite = suite_create("svm_text");
     TCase *tcase = testing_case(suite, "text");
     tcase_add_test(tcase, ranks_read_the_rows_of_a_file);
     tcase_add_test(tcase, ranks_write_a_file_in_pieces);
+    tcase_add_test(tcase, scaled_rows_are_the_same_on_any_number_of_ranks);
+    tcase_add_test(tcase, wrong_ranges_are_refused);
     tcase_add_test(tcase, scaled_rows_have_the_features_of_their_ranges);
     tcase_add_loop_test(tcase, bad_text_is_refused_on_all_ranks, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tcase, marks_and_missing_ends_are_taken);
@@ -273,5 +343,6 @@ int main(void)
     tcase_add_test(tcase, classes_are_voted_for);
     const int status = testing_run(suite);
     unlink(path);
+    unlink(scaled_path);
     return status;
 }
