@@ -61,14 +61,20 @@ tutti_status tutti_svm_decide(
     return status;
 }
 
-int tutti_svm_vote(int classes, const double value[], int64_t stride)
+int tutti_svm_elect(int classes, const uint16_t votes[])
 {
-    int votes[TUTTI_SVM_CLASSES] = {0}, best = 0;
-    for (int i = 0, p = 0; i < classes; i++)
-        for (int j = i + 1; j < classes; j++, p++) votes[value[p * stride] > 0 ? i : j]++;
+    int best = 0;
     for (int c = 1; c < classes; c++)
         if (votes[c] > votes[best]) best = c;
     return best;
+}
+
+int tutti_svm_vote(int classes, const double value[], int64_t stride)
+{
+    uint16_t votes[TUTTI_SVM_CLASSES] = {0};
+    for (int i = 0, p = 0; i < classes; i++)
+        for (int j = i + 1; j < classes; j++, p++) votes[value[p * stride] > 0 ? i : j]++;
+    return tutti_svm_elect(classes, votes);
 }
 
 /* ---- probabilities ---- */

@@ -8,7 +8,8 @@
 /* value[pair * rows.count + row], in double precision. NOMEM (logged). */
 tutti_status tutti_svm_decide(
     tutti_svm_world *world, const tutti_svm_model *model, const tutti_rows *rows, double value[]);
-/* The class with most votes, the first among equals; value[pair * stride]. [P] */
+/* The class with most votes, the first among equals: of votes that are counted, or of value[pair * stride]. [P] */
+int tutti_svm_elect(int classes, const uint16_t votes[]);
 int tutti_svm_vote(int classes, const double value[], int64_t stride);
 /* Probabilities of the classes from those of the pairs. Source: Wu, Lin, Weng, "Probability estimates for
  * multi-class classification by pairwise coupling", JMLR 5, 2004 (the second method). NOMEM (logged). */

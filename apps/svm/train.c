@@ -356,30 +356,54 @@ tutti_status tutti_svm_machine_write(const tutti_svm_training *t, const tutti_ro
 
 /* ---- cross-validation ---- */
 
+/* Every row of a fold, s->test, is asked by every pair, and its votes are counted at once. *right grows by the rows
+ * that are predicted right. value[rows]: scratch. */
+static tutti_status predict_fold(const tutti_svm_training *t, const tutti_rows *rows,
+    const tutti_svm_classes *k, sides *s, double value[], int64_t *right)
+{
+    const int64_t n = rows->count;
+    int64_t asked = 0;
+    for (int64_t r = 0; r < n; r++) asked += s->test[r];
+    uint16_t *votes = tutti_svm_new(asked * k->count, sizeof *votes); /* [asked][classes] */
+    tutti_status status = votes ? TUTTI_OK : TUTTI_ERR_NOMEM;
+    for (int i = 0; i < k->count && !status; i++)
+        for (int j = i + 1; j < k->count && !status; j++) {
+            set_sides(t, k, n, i, j, s);
+            for (int64_t r = 0; r < n; r++)
+                if (s->test[r]) s->train[r] = 0;
+            status = train_or_guess(t, rows, s, value);
+            uint16_t *of = votes;
+            for (int64_t r = 0; r < n && !status; r++) {
+                if (!s->test[r]) continue;
+                of[value[r] > 0 ? i : j]++;
+                of += k->count;
+            }
+        }
+    const uint16_t *of = votes;
+    for (int64_t r = 0; r < n && !status; r++) {
+        if (!s->test[r]) continue;
+        *right += tutti_svm_elect(k->count, of) == k->of[r];
+        of += k->count;
+    }
+    free(votes);
+    return status;
+}
+
 tutti_status tutti_svm_cross_validate(const tutti_svm_training *t, const tutti_rows *rows,
     const tutti_svm_classes *k, int folds, int64_t *right)
 {
     const int64_t n = rows->count;
-    const int pairs = tutti_svm_pairs(k->count);
     sides s = {0};
     int *fold = tutti_svm_new(n, sizeof *fold);
-    double *value = tutti_svm_new(n * pairs, sizeof *value);
+    double *value = tutti_svm_new(n, sizeof *value);
     tutti_status status = new_sides(n, &s);
     if (!fold || !value) status = TUTTI_ERR_NOMEM;
     if (!status) status = draw_folds(t, rows, k->of, k->count, folds, fold);
-    for (int f = 0; f < folds && !status; f++)
-        for (int i = 0, p = 0; i < k->count && !status; i++)
-            for (int j = i + 1; j < k->count && !status; j++, p++) {
-                set_sides(t, k, n, i, j, &s);
-                for (int64_t r = 0; r < n; r++) { /* every row of the fold is asked */
-                    s.test[r] = fold[r] == f;
-                    if (fold[r] == f) s.train[r] = 0;
-                }
-                status = train_or_guess(t, rows, &s, value + p * n);
-            }
     *right = 0;
-    for (int64_t r = 0; r < n && !status; r++)
-        *right += tutti_svm_vote(k->count, value + r, n) == k->of[r];
+    for (int f = 0; f < folds && !status; f++) {
+        for (int64_t r = 0; r < n; r++) s.test[r] = fold[r] == f;
+        status = predict_fold(t, rows, k, &s, value, right);
+    }
     if (!status) status = tutti_svm_sum(t->world, right);
     free_sides(&s);
     free(fold);

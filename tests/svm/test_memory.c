@@ -1,5 +1,6 @@
 /* What tutti-svm holds in memory: for rows, and for the values that a file has. */
 #include "apps/svm/scale.h"
+#include "apps/svm/train.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>
@@ -45,6 +46,30 @@ static void put(tutti_rows *rows, uint32_t index, double value)
 {
     ck_assert_ok(tutti_rows_put(rows, index, value));
 }
+
+/* The decisions of all pairs for all rows would take 150 MB. */
+START_TEST(folds_keep_votes_alone)
+{
+    enum { ROWS = 100000, CLASSES = 20 };
+    tutti_rows rows = {0};
+    tutti_svm_classes classes;
+    tutti_svm_training t = {.world = &world,
+        .settings = {.eps = 1e-3, .working_set = 8, .most_steps = 1000000, .balance = 1.2},
+        .C = 1,
+        .seed = 1};
+    int64_t right = 0;
+    for (int r = 0; r < ROWS; r++) {
+        ck_assert_ok(tutti_rows_add(&rows, r % CLASSES));
+        put(&rows, (uint32_t)(r % CLASSES) + 1, 1);
+    }
+    ck_assert_ok(tutti_svm_classes_find(&world, &rows, &classes));
+    allow(64 << 20);
+    ck_assert_ok(tutti_svm_cross_validate(&t, &rows, &classes, 2, &right));
+    ck_assert_int_eq(right, ROWS);
+    tutti_svm_classes_free(&classes);
+    tutti_rows_free(&rows);
+}
+END_TEST
 
 /* Of two features, however large their indices. */
 START_TEST(ranges_are_those_of_features)
@@ -122,6 +147,7 @@ int main(void)
     Suite *suite = suite_create("svm_memory");
     TCase *tcase = testing_case(suite, "memory");
     tcase_add_checked_fixture(tcase, save_limit, restore_limit);
+    tcase_add_test(tcase, folds_keep_votes_alone);
     tcase_add_test(tcase, ranges_are_those_of_features);
     tcase_add_test(tcase, scaled_rows_are_written_in_pieces);
     return testing_run(suite);
