@@ -26,7 +26,8 @@ static tutti_status list_labels(const tutti_rows *rows, int64_t label[], int *co
         const double x = rows->label[r];
         if (x != floor(x) || fabs(x) > INT32_MAX)
             return tutti_fail(TUTTI_ERR_FORMAT,
-                "row %lld has the label %g: classes are named by integers",
+                "row %lld has the label %.15g: classes are named by integers from -2147483647 to "
+                "2147483647",
                 (long long)(rows->from + r + 1), x);
         if (r && x == rows->label[r - 1]) continue;
         if (place_label(label, count, (int64_t)x) < 0) return fail_many();

@@ -24,9 +24,9 @@ int tutti_svm_needs_doubles(const tutti_svm_kernel *kernel, double largest);
 tutti_status tutti_svm_engine_new(
     tutti_svm_world *world, const tutti_svm_engine_options *options, tutti_svm_engine **engine);
 void tutti_svm_engine_free(tutti_svm_engine *engine);
-/* Of this rank, since it was made. */
 /* The loops that it works with. */
 const tutti_svm_loops *tutti_svm_engine_loops(const tutti_svm_engine *engine);
+/* Kernel values of this rank, since it was made. */
 int64_t tutti_svm_engine_evaluations(const tutti_svm_engine *engine);
 
 /* sum[i] += weight[j] K(member j, row i) for all rows, in the order of j; members of weight 0 are left out.

@@ -171,6 +171,21 @@ static tutti_status read_head_line(reader *r, char *line)
     return tutti_lines_fail(r->lines, "it is not a line of a model");
 }
 
+/* Has the kernel what it needs? What it does not need becomes 0. */
+static tutti_status check_kernel(const reader *r)
+{
+    tutti_svm_kernel *k = &r->m->kernel;
+    const int power = k->kind == TUTTI_SVM_POLYNOMIAL, bends = k->kind != TUTTI_SVM_LINEAR;
+    const int shifts = power || k->kind == TUTTI_SVM_SIGMOID;
+    if ((bends && isnan(k->gamma)) || (shifts && isnan(k->coef0)) || (power && k->degree < 0))
+        return tutti_lines_fail(
+            r->lines, "degree, gamma or coef0 of the kernel is missing before SV");
+    if (isnan(k->gamma)) k->gamma = 0;
+    if (isnan(k->coef0)) k->coef0 = 0;
+    if (k->degree < 0) k->degree = 0;
+    return TUTTI_OK;
+}
+
 static tutti_status check_head(const reader *r)
 {
     const tutti_svm_model *m = r->m;
@@ -224,7 +239,7 @@ tutti_status tutti_svm_model_parse(tutti_lines *lines, tutti_svm_model *m)
     reader r = {.lines = lines, .m = m, .total = -1};
     char *line = NULL;
     int64_t room = 0;
-    *m = (tutti_svm_model){.kernel = {.degree = 3}};
+    *m = (tutti_svm_model){.kernel = {.degree = -1, .gamma = NAN, .coef0 = NAN}};
     tutti_status status = tutti_lines_next(lines, &line);
     while (!status && line && strcmp(line, "SV") != 0) {
         status = read_head_line(&r, line);
@@ -232,6 +247,7 @@ tutti_status tutti_svm_model_parse(tutti_lines *lines, tutti_svm_model *m)
     }
     if (!status && !line) status = tutti_lines_fail(lines, "the text ends before the line SV");
     if (!status) status = check_head(&r);
+    if (!status) status = check_kernel(&r);
     while (m->rows.count < r.total && !status) {
         status = tutti_lines_next(lines, &line);
         if (!status)

@@ -166,6 +166,10 @@ static const tutti_setting scale_settings[] = {
     {0},
 };
 
+/* LIBSVM's grid.py has these. */
+#define COSTS "-5:15:2"
+#define GAMMAS "3:-15:-2"
+
 static const tutti_setting cv_settings[] = {
     HEADING("Cross-validation"),
     DATA("the samples, as text in LIBSVM's format"),
@@ -173,8 +177,8 @@ static const tutti_setting cv_settings[] = {
     SEED,
     SCALE("scale each feature to this range"),
     FLAG("grid", grid, 0, "for every cost and gamma of a grid, instead of --cost and --gamma"),
-    TEXT_OR("costs", "FIRST:LAST:STEP", costs, "-5:15:2", "--grid: exponents of 2"),
-    TEXT_OR("gammas", "FIRST:LAST:STEP", gammas, "3:-15:-2", "--grid: exponents of 2"),
+    TEXT("costs", "FIRST:LAST:STEP", costs, 0, "--grid: exponents of 2; else " COSTS),
+    TEXT("gammas", "FIRST:LAST:STEP", gammas, 0, "--grid: exponents of 2; else " GAMMAS),
     TEXT("picture", "FILE", picture, LOCAL, "--grid: draw the accuracy with its contours, as SVG"),
     MACHINE,
     SOLVER,
@@ -250,8 +254,10 @@ tutti_status tutti_svm_options_check(const tutti_conf *conf, const tutti_svm_opt
     if (o->checkpoint && o->probability)
         return tutti_conf_refuse(conf, "checkpoint", o->checkpoint,
             "cannot be given together with --probability: its trainings are not saved");
-    if (o->picture && !o->grid)
-        return tutti_conf_refuse(conf, "picture", o->picture, "needs --grid");
+    const char *of_grid[] = {"picture", o->picture, "costs", o->costs, "gammas", o->gammas, NULL};
+    for (int k = 0; of_grid[k] && !o->grid; k += 2)
+        if (of_grid[k + 1])
+            return tutti_conf_refuse(conf, of_grid[k], of_grid[k + 1], "needs --grid");
     if (o->lower > o->upper || (o->to && o->lower == o->upper && !o->model))
         return tutti_conf_refuse(conf, "upper", NULL, "must be larger than --lower");
     return TUTTI_OK;
@@ -272,6 +278,9 @@ tutti_status tutti_svm_options_weights(
             !tutti_number_real(factor, &t->weight[t->weights]) || t->weight[t->weights] <= 0)
             return tutti_conf_refuse(conf, "weights", o->weights,
                 "must be LABEL=FACTOR,... with factors above 0, up to 64");
+        for (int w = 0; w < t->weights; w++)
+            if (t->weight_label[w] == t->weight_label[t->weights])
+                return tutti_conf_refuse(conf, "weights", o->weights, "names a class twice");
         t->weights++;
         at += length;
         if (*at) at++;
@@ -290,18 +299,32 @@ tutti_status tutti_svm_options_scale(
     return tutti_conf_refuse(conf, "scale", o->scale, "must be two ascending numbers: LOWER,UPPER");
 }
 
-tutti_status tutti_svm_options_powers(const tutti_conf *conf, const char *name, const char *text,
-    int most, double power[], int *count)
+static tutti_status list_powers(
+    const tutti_conf *conf, const char *name, const char *text, double power[], int *count)
 {
     double first, last, step;
     int taken = 0;
     *count = 0;
     if (sscanf(text, "%lf:%lf:%lf%n", &first, &last, &step, &taken) != 3 || text[taken] ||
         !(fabs(first) < 100) || !(fabs(last) < 100) || !(fabs(step) > 1e-3 && fabs(step) < 100) ||
-        (last - first) * step < 0 || fabs((last - first) / step) >= most)
+        (last - first) * step < 0)
         return tutti_conf_refuse(conf, name, text,
             "must be FIRST:LAST:STEP, exponents between -100 and 100, at most 64 of them");
-    for (int i = 0; step > 0 ? first + i * step <= last : first + i * step >= last; i++)
-        power[(*count)++] = first + i * step;
+    const double steps = floor((last - first) / step + 1e-9); /* 0:0.3:0.1 has 0.3, too */
+    if (steps >= TUTTI_SVM_GRID)
+        return tutti_conf_refuse(conf, name, text, "has more than 64 exponents");
+    while (*count <= (int)steps) {
+        power[*count] = first + *count * step;
+        ++*count;
+    }
     return TUTTI_OK;
+}
+
+tutti_status tutti_svm_options_grid(
+    const tutti_conf *conf, const tutti_svm_options *o, tutti_svm_grid *g)
+{
+    tutti_status status =
+        list_powers(conf, "costs", o->costs ? o->costs : COSTS, g->cost, &g->costs);
+    if (status) return status;
+    return list_powers(conf, "gammas", o->gammas ? o->gammas : GAMMAS, g->gamma, &g->gammas);
 }

@@ -2,6 +2,7 @@
 #ifndef TUTTI_SVM_OPTIONS_H
 #define TUTTI_SVM_OPTIONS_H
 
+#include "apps/svm/picture.h"
 #include "apps/svm/train.h"
 #include "dag/base/conf.h"
 
@@ -28,8 +29,8 @@ tutti_status tutti_svm_options_weights(
 /* --scale LOWER,UPPER */
 tutti_status tutti_svm_options_scale(
     const tutti_conf *conf, const tutti_svm_options *options, double *lower, double *upper);
-/* "FIRST:LAST:STEP", powers of two, as LIBSVM's grid.py has them. *count up to `most`. */
-tutti_status tutti_svm_options_powers(const tutti_conf *conf, const char *name, const char *text,
-    int most, double power[], int *count);
+/* --costs and --gammas FIRST:LAST:STEP: exponents of 2. */
+tutti_status tutti_svm_options_grid(
+    const tutti_conf *conf, const tutti_svm_options *options, tutti_svm_grid *grid);
 
 #endif

@@ -1,7 +1,7 @@
 #include "apps/svm/picture.h"
 
+#include "apps/svm/memory.h"
 #include "dag/base/file.h"
-#include "dag/base/log.h"
 #include "dag/base/text.h"
 
 #include <math.h>
@@ -112,11 +112,12 @@ static void draw(const tutti_svm_grid *g, FILE *out)
 tutti_status tutti_svm_picture_write(const tutti_svm_grid *grid, const char *path)
 {
     const tutti_file_options options = {.what = "picture", .path = path};
-    FILE *out;
-    tutti_status status = tutti_file_stream(&options, 0, &out);
-    if (status) return status;
-    draw(grid, out);
-    return ferror(out) | fclose(out)
-               ? tutti_fail(TUTTI_ERR_IO, "the picture %s could not be written", path)
-               : TUTTI_OK;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out) draw(grid, out);
+    tutti_status status =
+        out && !fclose(out) ? tutti_file_put(&options, text, bytes) : tutti_svm_no_memory(1, bytes);
+    free(text);
+    return status;
 }

@@ -13,7 +13,7 @@ typedef struct tutti_svm_grid {
     double accuracy[TUTTI_SVM_GRID][TUTTI_SVM_GRID];    /* [cost][gamma], 0 to 1 */
 } tutti_svm_grid;
 
-/* IO (logged). */
+/* IO, NOMEM (logged). */
 tutti_status tutti_svm_picture_write(const tutti_svm_grid *grid, const char *path);
 
 #endif

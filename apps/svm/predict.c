@@ -276,7 +276,8 @@ tutti_status tutti_svm_predict(
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    tutti_status status = out ? tutti_svm_model_read(o->model, &m) : tutti_svm_no_memory(1, 1);
+    tutti_status status = tutti_svm_output_try(world, "predictions", o->to);
+    if (!status) status = out ? tutti_svm_model_read(o->model, &m) : tutti_svm_no_memory(1, 1);
     if (!status && o->probability && !m.a)
         status = tutti_fail(TUTTI_ERR_FORMAT,
             "the model %s has no probabilities: train it with --probability", o->model);

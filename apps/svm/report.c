@@ -144,6 +144,12 @@ void tutti_svm_report_pair(
     write_line(r, event);
 }
 
+void tutti_svm_report_accuracy(tutti_svm_report *r, double cost, double gamma, double accuracy)
+{
+    write_line(r, json_pack("{s:s, s:f, s:f, s:f}", "event", "accuracy", "cost", cost, "gamma",
+                      gamma, "value", accuracy));
+}
+
 void tutti_svm_report_number(tutti_svm_report *r, const char *name, double value)
 {
     write_line(r, json_pack("{s:s, s:f}", "event", name, "value", value));

@@ -16,7 +16,10 @@ void tutti_svm_report_event(
 /* A result of a pair of classes. */
 void tutti_svm_report_pair(
     tutti_svm_report *report, int64_t positive, int64_t negative, const tutti_svm_result *result);
-/* A number, as the field `name` of an event of its own. */
+/* The accuracy that a machine with this cost and gamma has in cross-validation: an event. */
+void tutti_svm_report_accuracy(
+    tutti_svm_report *report, double cost, double gamma, double accuracy);
+/* A number, as the event `name`. */
 void tutti_svm_report_number(tutti_svm_report *report, const char *name, double value);
 /* The active samples over time, if any were eliminated. */
 void tutti_svm_report_table(const tutti_svm_report *report);

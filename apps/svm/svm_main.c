@@ -168,7 +168,9 @@ static tutti_status train(run *r)
 {
     const tutti_svm_options *o = r->options;
     int64_t support = 0;
-    tutti_status status = begin_training(r);
+    tutti_status status = tutti_svm_output_try(r->world, "model", o->model);
+    if (!status) status = tutti_svm_output_try(r->world, "checkpoint", o->checkpoint);
+    if (!status) status = begin_training(r);
     if (!status)
         status = tutti_svm_machine_new(&r->classes, r->rows.count, o->probability, &r->machine);
     if (!status) status = resume(r);
@@ -242,6 +244,12 @@ static tutti_status validate(run *r, double *accuracy)
     return status;
 }
 
+static void report_accuracy(const run *r, double accuracy)
+{
+    tutti_svm_report_accuracy(
+        r->report, r->training.C, r->training.settings.kernel.gamma, accuracy);
+}
+
 static tutti_status search_grid(run *r)
 {
     const tutti_svm_options *o = r->options;
@@ -249,11 +257,7 @@ static tutti_status search_grid(run *r)
     if (!g) return TUTTI_ERR_NOMEM;
     double best = -1, cost = 0, gamma = 0;
     g->title = o->data;
-    tutti_status status =
-        tutti_svm_options_powers(r->conf, "costs", o->costs, TUTTI_SVM_GRID, g->cost, &g->costs);
-    if (!status)
-        status = tutti_svm_options_powers(
-            r->conf, "gammas", o->gammas, TUTTI_SVM_GRID, g->gamma, &g->gammas);
+    tutti_status status = tutti_svm_options_grid(r->conf, o, g);
     for (int i = 0; i < g->costs && !status; i++)
         for (int j = 0; j < g->gammas && !status; j++) {
             r->training.C = pow(2, g->cost[i]);
@@ -265,7 +269,7 @@ static tutti_status search_grid(run *r)
             printf("cost 2^%g gamma 2^%g: %.4f %%\n", g->cost[i], g->gamma[j],
                 100 * g->accuracy[i][j]);
             fflush(stdout);
-            tutti_svm_report_number(r->report, "accuracy", g->accuracy[i][j]);
+            report_accuracy(r, g->accuracy[i][j]);
         }
     if (!status && !r->world->rank) {
         printf("Best: --cost %.9g --gamma %.9g, accuracy %.4f %%\n", cost, gamma, 100 * best);
@@ -278,7 +282,8 @@ static tutti_status search_grid(run *r)
 static tutti_status cross_validate(run *r)
 {
     double accuracy;
-    tutti_status status = begin_training(r);
+    tutti_status status = tutti_svm_output_try(r->world, "picture", r->options->picture);
+    if (!status) status = begin_training(r);
     if (!status && r->all_rows < r->options->folds)
         status = tutti_conf_refuse(r->conf, "folds", NULL, "must not be more than there are rows");
     if (status) return status;
@@ -286,7 +291,7 @@ static tutti_status cross_validate(run *r)
     status = validate(r, &accuracy);
     if (status || r->world->rank) return status;
     printf("Cross Validation Accuracy = %g%%\n", 100 * accuracy);
-    tutti_svm_report_number(r->report, "accuracy", accuracy);
+    report_accuracy(r, accuracy);
     return TUTTI_OK;
 }
 
@@ -407,6 +412,21 @@ static int refuse_command(const char *name)
     return 2;
 }
 
+static tutti_status check_options(const tutti_conf *conf, const tutti_svm_options *o)
+{
+    tutti_svm_training training;
+    tutti_svm_grid grid;
+    double lower, upper;
+    tutti_status status = tutti_svm_options_check(conf, o);
+    if (!status) status = tutti_svm_options_weights(conf, o, &training);
+    if (!status && o->scale) status = tutti_svm_options_scale(conf, o, &lower, &upper);
+    if (!status && o->grid) status = tutti_svm_options_grid(conf, o, &grid);
+    if (!status && o->trace && !tutti_svm_world_is_launched())
+        status =
+            tutti_conf_refuse(conf, "trace", o->trace, "needs a launcher: mpirun or tutti-run");
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     static tutti_svm_options options;
@@ -429,12 +449,7 @@ int main(int argc, char **argv)
     const tutti_conf *conf = commands[c.command].conf;
     if (tutti_conf_start(conf, argc - 1, argv + 1, &options, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
-    tutti_svm_training unused;
-    double lower, upper;
-    if (tutti_svm_options_check(conf, &options) ||
-        tutti_svm_options_weights(conf, &options, &unused) ||
-        (options.scale && tutti_svm_options_scale(conf, &options, &lower, &upper)))
-        return 2;
+    if (check_options(conf, &options)) return 2;
     if (commands[c.command].solves && tutti_interrupt_open(&c.interrupt)) return EXIT_FAILURE;
     tutti_status status = run_command(&c);
     const int interrupted =

@@ -47,7 +47,10 @@ static tutti_status bound_kernel(
                : k->kind == TUTTI_SVM_POLYNOMIAL
                    ? pow(fabs(k->gamma) * most + fabs(k->coef0), k->degree)
                    : 1;
-    if (*largest > most_float) *doubles = 1;
+    if (*largest > most_float || most > most_float) *doubles = 1;
+    if (!status && most >= most_double)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "a row's product with itself is as large as %g: scale the data (--scale)", most);
     if (status || *largest < most_double) return status;
     return tutti_fail(TUTTI_ERR_FORMAT,
         "kernel values may be as large as %g: scale the data (--scale), or choose a smaller "

@@ -181,6 +181,16 @@ tutti_status tutti_svm_output_begin(
     return status;
 }
 
+tutti_status tutti_svm_output_try(tutti_svm_world *world, const char *what, const char *path)
+{
+    const tutti_file_options options = {.what = what, .path = path};
+    tutti_file file;
+    tutti_status mine = TUTTI_OK;
+    if (path && !world->rank) mine = tutti_file_begin(&options, &file);
+    if (path && !world->rank && !mine) tutti_file_drop(&file);
+    return tutti_svm_agree(world, mine);
+}
+
 /* What a rank has of a piece of the whole text. */
 static int64_t share(int64_t begin, int64_t end, int64_t from, int64_t to)
 {

@@ -103,6 +103,8 @@ tutti_status tutti_svm_spread(tutti_svm_world *world, const void *whole, int64_t
 
 /* A file of all ranks, which rank 0 writes. begin and end return what all ranks
  * agree on; end with a failure of any rank leaves no file. */
+/* Begins it and gives up: learns before a long run that its file cannot be written. path NULL on rank 0: none. */
+tutti_status tutti_svm_output_try(tutti_svm_world *world, const char *what, const char *path);
 typedef struct tutti_svm_output {
     tutti_svm_world *world;
     tutti_file file; /* on rank 0 */

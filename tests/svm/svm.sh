@@ -119,6 +119,24 @@ run "$svm" cv --data "$dir/two" --grid --costs -1:3:2 --gammas -1:-5:-2 --pictur
 grep -q '^Best: --cost ' "$dir/out" && grep -q '<line ' "$dir/grid.svg" || fail "a grid without contours"
 perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" || fail "JSON: $(head -3 "$dir/json")"
 
+[ "$(grep -c '"accuracy"' "$dir/json")" = 9 ] && grep -q '"cost":0.5,"gamma":0.125,' "$dir/json" || fail "JSON of a grid: $(cat "$dir/json")"
+run "$svm" cv --data "$dir/two" --grid --costs 0:0.3:0.1 --gammas -3:-3:1
+[ "$(grep -c '^cost 2^' "$dir/out")" = 4 ] || fail "a grid without its last exponent: $(cat "$dir/out")"
+for given in "--costs 0:2:1" "--gammas 0:2:1" "--picture $dir/p.svg"; do
+    refuses 2 "${given%% *} .*: needs --grid" "$svm" cv --data "$dir/two" $given
+done
+refuses 2 "more than 64 exponents" "$svm" cv --data "$dir/none" --grid --costs 0:64:1
+
+# A file that cannot be written is named before anything is read.
+mkdir "$dir/folder"
+for at in none/m folder; do
+    refuses 1 "model $dir/$at" "$svm" train --data "$dir/none" --model "$dir/$at"
+    refuses 1 "checkpoint $dir/$at" "$svm" train --data "$dir/none" --model "$dir/m" --checkpoint "$dir/$at"
+    refuses 1 "predictions $dir/$at" "$svm" predict --data "$dir/none" --model "$dir/one.model" --to "$dir/$at"
+    refuses 1 "picture $dir/$at" "$svm" cv --data "$dir/none" --grid --picture "$dir/$at"
+done
+refuses 1 "model $dir/none/m" "$mpirun" -np 2 "$svm" train --data "$dir/two" --model "$dir/none/m"
+
 # A message of more than 4 GiB.
 run "$mpirun" -np 2 "$TUTTI_BUILDDIR/tests/svm/long_message"
 
@@ -185,6 +203,8 @@ grep -q '"ranks": *4' "$dir/json2" || fail "no four ranks: $(cat "$dir/json2")"
 refuses 2 "unknown command 'fly'" "$svm" fly
 refuses 2 "cost" "$svm" train --data "$dir/two" --model "$dir/m" --cost 0
 refuses 2 "must be LABEL=FACTOR" "$svm" train --data "$dir/two" --model "$dir/m" --weights 1:2
+refuses 2 "names a class twice" "$svm" train --data "$dir/two" --model "$dir/m" --weights 1=2,-1=1,1=3
+refuses 2 "trace .*: needs a launcher" "$svm" train --data "$dir/two" --model "$dir/m" --trace "$dir/trace"
 refuses 2 "two ascending numbers" "$svm" train --data "$dir/two" --model "$dir/m" --scale 1,0
 refuses 2 "needs --checkpoint" "$svm" train --data "$dir/two" --model "$dir/m" --resume
 refuses 1 "No such file" "$svm" train --data "$dir/none" --model "$dir/m"
@@ -192,6 +212,8 @@ echo "1 1:1" > "$dir/alone"
 refuses 1 "one class, 1" "$svm" train --data "$dir/alone" --model "$dir/m"
 printf '1 1:1\n-1 2:1\n1.5 1:1\n' > "$dir/odd"
 refuses 1 "row 3 has the label 1.5" "$svm" train --data "$dir/odd" --model "$dir/m" --threads 2
+printf '1 1:1\n12345678901 2:1\n' > "$dir/odd"
+refuses 1 "row 2 has the label 12345678901: .* to 2147483647" "$svm" train --data "$dir/odd" --model "$dir/m"
 printf '1 1:1\n-1 0:1\n' > "$dir/zero"
 said_by_each=yes refuses 1 "line 2: the index '0'" "$mpirun" -np 2 "$svm" train --data "$dir/zero" --model "$dir/m"
 [ "$(grep -c "line 2: the index '0'" "$dir/out")" = 2 ] || { fail "not every rank says it"; cat "$dir/out"; }
@@ -212,6 +234,11 @@ run "$svm" predict --data "$dir/large" --model "$dir/m" --to "$dir/said"
 [ "$(tr '\n' ' ' < "$dir/said")" = "1 -1 " ] || { fail "large kernel values: the samples themselves are not predicted"; cat "$dir/said"; }
 printf '+1 1:1e30\n-1 2:1\n' > "$dir/larger"
 refuses 1 'kernel values may be as large as 1.*e+1' "$svm" train --data "$dir/larger" --model "$dir/m" --kernel poly
+printf '+1 1:1e25\n-1 1:2e25\n' > "$dir/large" # in float, |x|^2 would be infinite, and every kernel value NaN
+run "$svm" train --data "$dir/large" --model "$dir/m" --gamma 1e-50
+grep -q 'objective -1.367879, rho' "$dir/out" || { fail "large squares: the objective is not -1 - 1 / e"; cat "$dir/out"; }
+printf '+1 1:1e80\n-1 2:1\n' > "$dir/larger"
+refuses 1 'product with itself is as large as 1e+160' "$svm" train --data "$dir/larger" --model "$dir/m"
 printf '1234567 1:1\n1234568 1:0.5\n' > "$dir/labels"
 run "$svm" scale --data "$dir/labels" --to "$dir/a" --lower 0 --upper 1
 [ "$(cut -d ' ' -f 1 "$dir/a" | tr '\n' ' ')" = "1234567 1234568 " ] || { fail "labels of seven digits"; cat "$dir/a"; }

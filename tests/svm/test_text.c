@@ -302,6 +302,16 @@ START_TEST(broken_models_are_refused)
     ck_assert(parse_model(text, &m) == TUTTI_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(tutti_last_error(), "line 1: only c_svc"));
     free(text);
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const needed[] = {"degree 2\n", "gamma 0.5\n", "coef0 1\n"};
+        const size_t n = strlen(needed[i]);
+        text = strdup(model_text);
+        char *at = strstr(text, needed[i]);
+        memmove(at, at + n, strlen(at + n) + 1);
+        ck_assert(parse_model(text, &m) == TUTTI_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(tutti_last_error(), "degree, gamma or coef0 of the kernel"));
+        free(text);
+    }
 }
 END_TEST
 
