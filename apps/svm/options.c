@@ -283,7 +283,7 @@ tutti_status tutti_svm_options_weights(
                 return tutti_conf_refuse(conf, "weights", o->weights, "names a class twice");
         t->weights++;
         at += length;
-        if (*at) at++;
+        if (*at && !*++at) return tutti_conf_refuse(conf, "weights", o->weights, "ends in a comma");
     }
     return TUTTI_OK;
 }

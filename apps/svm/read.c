@@ -2,13 +2,14 @@
 
 #include "apps/svm/memory.h"
 #include "apps/svm/same.h"
-#include "dag/base/number.h"
 #include "dag/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,14 +36,17 @@ static int refuse(char *reason, const char *what, const char *word, size_t lengt
     return 0;
 }
 
-/* A finite decimal number that is the whole word. */
+/* A finite decimal number that is the whole word. Also one that is rounded to a denormal number or to 0, as models
+ * with scaled values may have; and with all the digits of the largest double. */
 static int parse_number(const char *at, size_t length, double *value)
 {
-    char copy[64];
+    char copy[400], *end;
     if (length >= sizeof copy) return 0;
     memcpy(copy, at, length);
     copy[length] = '\0';
-    return strlen(copy) == length && tutti_number_real(copy, value);
+    if (!length || strspn(copy, "0123456789+-.eE") != length) return 0;
+    *value = strtod(copy, &end);
+    return end == copy + length && isfinite(*value);
 }
 
 /* The index of "INDEX:VALUE": 0 when it is refused. */

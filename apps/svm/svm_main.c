@@ -194,10 +194,10 @@ static tutti_status predict(run *r)
         .model = o->model, .data = o->data, .to = o->to, .probability = o->probability};
     int64_t right = 0, count = 0;
     tutti_status status = tutti_svm_predict(r->world, &options, &right, &count);
-    if (!status && !r->world->rank)
-        printf("Accuracy = %g%% (%" PRId64 "/%" PRId64 ") (classification)\n",
-            100 * (double)right / (double)count, right, count);
-    return status;
+    if (status || r->world->rank) return status;
+    printf("Accuracy = %g%% (%" PRId64 "/%" PRId64 ") (classification)\n",
+        100 * (double)right / (double)count, right, count);
+    return fflush(stdout) ? tutti_fail(TUTTI_ERR_IO, "the output could not be written") : TUTTI_OK;
 }
 
 /* What rank 0 prints of the ranges. */

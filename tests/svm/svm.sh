@@ -203,6 +203,8 @@ grep -q '"ranks": *4' "$dir/json2" || fail "no four ranks: $(cat "$dir/json2")"
 refuses 2 "unknown command 'fly'" "$svm" fly
 refuses 2 "cost" "$svm" train --data "$dir/two" --model "$dir/m" --cost 0
 refuses 2 "must be LABEL=FACTOR" "$svm" train --data "$dir/two" --model "$dir/m" --weights 1:2
+refuses 2 "ends in a comma" "$svm" train --data "$dir/two" --model "$dir/m" --weights 1=2,
+refuses 1 "the output could not be written" bash -c '"$0" "$@" > /dev/full' "$svm" predict --data "$dir/two" --model "$dir/one.model"
 refuses 2 "names a class twice" "$svm" train --data "$dir/two" --model "$dir/m" --weights 1=2,-1=1,1=3
 refuses 2 "trace .*: needs a launcher" "$svm" train --data "$dir/two" --model "$dir/m" --trace "$dir/trace"
 refuses 2 "two ascending numbers" "$svm" train --data "$dir/two" --model "$dir/m" --scale 1,0

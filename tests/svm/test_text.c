@@ -196,6 +196,9 @@ static const struct {
     {"1 1:nan\n", "the value 'nan'"},
     {"1 1:inf\n", "the value 'inf'"},
     {"1 1:1e999\n", "the value '1e999'"},
+    {"1 1:1e\n", "the value '1e'"},
+    {"1 1:--1\n", "the value '--1'"},
+    {"1e999 1:1\n", "the label '1e999'"},
     {"1 1:0x10\n", "the value '0x10'"},
     {"1 1:\n", "the value ''"},
     {"1 :1\n", "the index ''"},
@@ -219,6 +222,24 @@ START_TEST(bad_text_is_refused_on_all_ranks)
         ck_assert(read_on(P, &r) != TUTTI_OK);
         ck_assert_msg(strstr(tutti_last_error(), bad[_i].says) != NULL, "%s", tutti_last_error());
     }
+}
+END_TEST
+
+/* 0.000...01 and 1000...0 with all their digits, too. */
+START_TEST(numbers_of_every_size_are_read)
+{
+    char text[2000] = "-1e-310 1:1e-310 2:-1e-400 3:", zeros[310];
+    memset(zeros, '0', sizeof zeros - 1);
+    zeros[sizeof zeros - 1] = '\0';
+    sprintf(text + strlen(text), "1%.308s.000000 4:0.%.299s1\n", zeros, zeros);
+    static const double values[] = {1e-310, 0, 1e308, 1e-300};
+    reading r;
+    put(text, strlen(text));
+    ck_assert_ok(read_on(1, &r));
+    ck_assert_int_eq(r.rows[0].nonzeros, 4);
+    for (int64_t k = 0; k < 4; k++) ck_assert(tutti_rows_value(&r.rows[0], k) == values[k]);
+    ck_assert(r.rows[0].label[0] == -1e-310);
+    tutti_rows_free(&r.rows[0]);
 }
 END_TEST
 
@@ -347,6 +368,7 @@ int main(void)
     tcase_add_test(tcase, wrong_ranges_are_refused);
     tcase_add_test(tcase, scaled_rows_have_the_features_of_their_ranges);
     tcase_add_loop_test(tcase, bad_text_is_refused_on_all_ranks, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tcase, numbers_of_every_size_are_read);
     tcase_add_test(tcase, marks_and_missing_ends_are_taken);
     tcase_add_test(tcase, a_model_that_is_read_is_written_as_it_was);
     tcase_add_test(tcase, broken_models_are_refused);
