@@ -236,14 +236,36 @@ static tutti_rows rows_from(const tutti_rows *rows, int64_t first, int64_t count
     return some;
 }
 
-/* This rank's lines; rank 0 also has the first one of a file with probabilities. Many classes have many pairs: the
- * values of the rows that are decided at a time take 64 MB. */
+/* Decision values of rows as they are in the file: the model may scale them first. */
+static tutti_status scale_and_decide(
+    tutti_svm_world *world, const tutti_svm_model *m, const tutti_rows *rows, double value[])
+{
+    if (!tutti_svm_scaling_is_set(&m->scaling)) return tutti_svm_decide(world, m, rows, value);
+    tutti_rows scaled = {0};
+    tutti_status status = TUTTI_OK;
+    for (int64_t r = 0; r < rows->count && !status; r++)
+        status = tutti_svm_scaling_add(&m->scaling, rows, r, &scaled);
+    if (!status) status = tutti_svm_decide(world, m, &scaled, value);
+    tutti_rows_free(&scaled);
+    return status;
+}
+
+/* How many rows are decided at a time. Many classes have many pairs, whose values take up to 64 MB. Scaled rows may
+ * have many values: up to 24 MB, or a batch. */
+static int64_t rows_at_once(const tutti_svm_model *m, int64_t rows)
+{
+    enum { VALUES = 8 << 20, SCALED = 2 << 20 };
+    const int64_t fit = VALUES / tutti_svm_pairs(m->classes) + 1;
+    const int64_t few = SCALED / (m->scaling.filled + 1), scaled = few > BATCH ? few : BATCH;
+    if (fit < rows) rows = fit;
+    return tutti_svm_scaling_is_set(&m->scaling) && scaled < rows ? scaled : rows;
+}
+
+/* This rank's lines; rank 0 also has the first one of a file with probabilities. */
 static tutti_status predict_all(tutti_svm_world *world, const tutti_svm_model *m, int probability,
     const tutti_rows *rows, FILE *out, int64_t *right)
 {
-    enum { VALUES = 8 << 20 };
-    const int64_t pairs = tutti_svm_pairs(m->classes), fit = VALUES / pairs + 1,
-                  most = fit < rows->count ? fit : rows->count;
+    const int64_t pairs = tutti_svm_pairs(m->classes), most = rows_at_once(m, rows->count);
     double *p = tutti_svm_new(m->classes, sizeof *p),
            *value = tutti_svm_new(most * pairs, sizeof *value);
     tutti_status status = p && value ? TUTTI_OK : TUTTI_ERR_NOMEM;
@@ -255,7 +277,7 @@ static tutti_status predict_all(tutti_svm_world *world, const tutti_svm_model *m
     *right = 0;
     for (int64_t first = 0; first < rows->count && !status; first += most) {
         const tutti_rows some = rows_from(rows, first, most);
-        status = tutti_svm_decide(world, m, &some, value);
+        status = scale_and_decide(world, m, &some, value);
         for (int64_t r = 0; r < some.count && !status; r++) {
             int64_t label = 0;
             status = print_row(m, probability, value + r, some.count, p, out, &label);
@@ -284,8 +306,6 @@ tutti_status tutti_svm_predict(
     status = tutti_svm_agree(world, status);
     if (!status) status = tutti_svm_same_file(world, "the model", o->model);
     if (!status) status = tutti_svm_read(world, o->data, &rows);
-    if (!status && tutti_svm_scaling_is_set(&m.scaling))
-        status = tutti_svm_scaling_apply(&m.scaling, &rows);
     if (!status) status = predict_all(world, &m, o->probability, &rows, out, right);
     if (out && fclose(out) && !status) status = tutti_svm_no_memory(1, bytes);
     status = tutti_svm_agree(world, status);

@@ -189,8 +189,7 @@ tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows 
 
 /* ---- rows ---- */
 
-/* Appends row r, scaled. */
-static tutti_status scale_row(
+tutti_status tutti_svm_scaling_add(
     const tutti_svm_scaling *s, const tutti_rows *rows, int64_t r, tutti_rows *to)
 {
     tutti_status status = tutti_rows_add(to, rows->label[r]);
@@ -215,7 +214,7 @@ tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *s, tutti_rows *row
 {
     tutti_rows to = {.from = rows->from};
     tutti_status status = TUTTI_OK;
-    for (int64_t r = 0; r < rows->count && !status; r++) status = scale_row(s, rows, r, &to);
+    for (int64_t r = 0; r < rows->count && !status; r++) status = tutti_svm_scaling_add(s, rows, r, &to);
     if (to.columns < rows->columns) to.columns = rows->columns;
     tutti_rows_free(status ? &to : rows);
     if (!status) *rows = to;
@@ -233,7 +232,7 @@ static tutti_status print_piece(const tutti_svm_scaling *s, const tutti_rows *ro
     tutti_status status = out ? TUTTI_OK : tutti_svm_no_memory(1, 1);
     while (*next < rows->count && !status && ftell(out) < piece) {
         tutti_rows_clear(&row);
-        status = scale_row(s, rows, *next, &row);
+        status = tutti_svm_scaling_add(s, rows, *next, &row);
         if (status) break;
         fprintf(out, "%.17g ", row.label[0]);
         for (int64_t k = 0; k < row.nonzeros; k++)

@@ -31,6 +31,9 @@ static inline int tutti_svm_scaling_is_set(const tutti_svm_scaling *scaling)
  * are, however large their indices. NOMEM (logged). */
 tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows *rows, double lower,
     double upper, tutti_svm_scaling *scaling);
+/* Appends row r of `rows`, scaled. NOMEM (logged). */
+tutti_status tutti_svm_scaling_add(
+    const tutti_svm_scaling *scaling, const tutti_rows *rows, int64_t r, tutti_rows *to);
 /* Replaces *rows by scaled rows, which may have more values: a 0 may become another number. NOMEM (logged). */
 tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *scaling, tutti_rows *rows);
 /* Writes all ranks' rows, scaled, as svm-scale does; a rank holds a piece of them at a time. On all ranks: NOMEM

@@ -1,4 +1,5 @@
 /* What tutti-svm holds in memory: for rows, and for the values that a file has. */
+#include "apps/svm/predict.h"
 #include "apps/svm/scale.h"
 #include "apps/svm/train.h"
 #include "tests/support/testing.h"
@@ -142,6 +143,34 @@ START_TEST(scaled_rows_are_written_in_pieces)
 }
 END_TEST
 
+/* The model scales all rows to 30 million values, which would take 360 MB. */
+START_TEST(rows_to_predict_are_scaled_in_pieces)
+{
+    enum { ROWS = 100000, FEATURES = 300 };
+    char data[] = "/tmp/tutti-svm-memory.XXXXXX", model[] = "/tmp/tutti-svm-memory.XXXXXX";
+    const int data_file = mkstemp(data), model_file = mkstemp(model);
+    FILE *out = fopen(data, "w"), *of_model = fopen(model, "w");
+    ck_assert(data_file >= 0 && model_file >= 0 && out && of_model);
+    for (int r = 0; r < ROWS; r++)
+        fprintf(out, "%d %d:%d\n", r % 3 ? 1 : -1, FEATURES, r % 3 ? 1 : 0);
+    fprintf(of_model,
+        "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 -1\n"
+        "nr_sv 1 0\nSV\n1 %d:1 \nx\n-1 1\n", FEATURES);
+    for (int f = 1; f <= FEATURES; f++) fprintf(of_model, "%d 0 1\n", f);
+    ck_assert(!fclose(out) && !fclose(of_model));
+    const tutti_svm_predict_options options = {.model = model, .data = data};
+    int64_t right = 0, count = 0;
+    allow(96 << 20);
+    ck_assert_ok(tutti_svm_predict(&world, &options, &right, &count));
+    ck_assert_int_eq(count, ROWS);
+    ck_assert_int_eq(right, ROWS);
+    close(data_file);
+    close(model_file);
+    unlink(data);
+    unlink(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("svm_memory");
@@ -150,5 +179,6 @@ int main(void)
     tcase_add_test(tcase, folds_keep_votes_alone);
     tcase_add_test(tcase, ranges_are_those_of_features);
     tcase_add_test(tcase, scaled_rows_are_written_in_pieces);
+    tcase_add_test(tcase, rows_to_predict_are_scaled_in_pieces);
     return testing_run(suite);
 }
