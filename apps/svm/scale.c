@@ -214,7 +214,8 @@ tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *s, tutti_rows *row
 {
     tutti_rows to = {.from = rows->from};
     tutti_status status = TUTTI_OK;
-    for (int64_t r = 0; r < rows->count && !status; r++) status = tutti_svm_scaling_add(s, rows, r, &to);
+    for (int64_t r = 0; r < rows->count && !status; r++)
+        status = tutti_svm_scaling_add(s, rows, r, &to);
     if (to.columns < rows->columns) to.columns = rows->columns;
     tutti_rows_free(status ? &to : rows);
     if (!status) *rows = to;

@@ -155,7 +155,8 @@ START_TEST(rows_to_predict_are_scaled_in_pieces)
         fprintf(out, "%d %d:%d\n", r % 3 ? 1 : -1, FEATURES, r % 3 ? 1 : 0);
     fprintf(of_model,
         "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 -1\n"
-        "nr_sv 1 0\nSV\n1 %d:1 \nx\n-1 1\n", FEATURES);
+        "nr_sv 1 0\nSV\n1 %d:1 \nx\n-1 1\n",
+        FEATURES);
     for (int f = 1; f <= FEATURES; f++) fprintf(of_model, "%d 0 1\n", f);
     ck_assert(!fclose(out) && !fclose(of_model));
     const tutti_svm_predict_options options = {.model = model, .data = data};
