@@ -190,11 +190,14 @@ static tutti_status put_record(tutti_pack_output *o, const tutti_pack_item *item
     return TUTTI_OK;
 }
 
-/* The index first: a record file with its own name has one. */
+/* Both are on the disk before one gets its name: a file that cannot be ended loses its part, with
+ * which a later run would continue. The index first: a record file with its own name has one. */
 static tutti_status end_records(tutti_pack_output *o)
 {
+    tutti_status status = sync_records(o);
+    if (status) return status;
     o->has_index = 0;
-    tutti_status status = tutti_file_end(&o->index);
+    status = tutti_file_end(&o->index);
     if (!status) status = install(o);
     o->manifest->bytes = o->manifest->index = o->manifest->images = 0;
     return status;

@@ -27,6 +27,7 @@ static const double show_every_s = 0.2;
 typedef struct packing {
     const tutti_pack_plan *plan;
     tutti_dataset sets[2];
+    int by_class; /* each folder in the source is a class */
     tutti_pack_manifest manifest;
     tutti_interrupt *interrupt;
     int columns; /* of the terminal */
@@ -137,6 +138,15 @@ static tutti_status put_left_out(const packing *p)
     return status;
 }
 
+/* A run may have ended between the last shard and this list. */
+static int has_left_out(const packing *p)
+{
+    char *path = tutti_path_format("%s/%s", p->plan->to, left_out_file);
+    int has = path && !access(path, F_OK);
+    free(path);
+    return has;
+}
+
 static tutti_status put_names(const packing *p)
 {
     const tutti_dataset *train = &p->sets[0];
@@ -164,10 +174,11 @@ static tutti_status put_names(const packing *p)
 static tutti_status pack_all(packing *p)
 {
     tutti_pack_manifest *m = &p->manifest;
-    tutti_status status = put_names(p);
+    const int was_complete = m->split == TUTTI_PACK_DONE;
+    tutti_status status = was_complete ? TUTTI_OK : put_names(p);
     while (!status && m->split < TUTTI_PACK_DONE) status = pack_split(p);
     tutti_terminal_clear(stderr, p->columns);
-    if (!status) status = put_left_out(p);
+    if (!status && !(was_complete && has_left_out(p))) status = put_left_out(p);
     if (!status) report_end(p);
     return status;
 }
@@ -176,7 +187,7 @@ static tutti_status go_on(packing *p)
 {
     tutti_pack_manifest *m = &p->manifest;
     char source[TUTTI_HASH_TEXT];
-    tutti_status status = tutti_pack_origin(p->plan->from, source);
+    tutti_status status = tutti_pack_origin(p->plan->from, p->by_class, source);
     if (!status) status = tutti_pack_manifest_open(p->plan->to, p->plan->settings, source, m);
     if (status) return status;
     if (m->split < TUTTI_PACK_DONE && (m->place || m->split))
@@ -192,16 +203,36 @@ static tutti_status open_sets(packing *p)
     enum { ANY = 224 }; /* nothing is viewed, and images may have any size */
     const tutti_dataset_options options = {.path = p->plan->from, .size = ANY};
     tutti_status status = tutti_dataset_open_as(&options, TUTTI_TRAIN, &p->sets[0]);
+    p->by_class = !status && !strcmp(p->sets[0].source->name, "folders");
     return status ? status : tutti_dataset_open_as(&options, TUTTI_TEST, &p->sets[1]);
 }
 
-static tutti_status make_folder(const tutti_pack_plan *plan)
+/* Whether a folder is somewhere in another one. */
+static int lies_in(const char *folder, const char *other)
 {
-    if (mkdir(plan->to, 0777) && errno != EEXIST)
+    char *inner = realpath(folder, NULL), *outer = realpath(other, NULL);
+    size_t length = outer && strcmp(outer, "/") != 0 ? strlen(outer) : 0;
+    int lies = inner && outer && !strncmp(inner, outer, length) && inner[length] == '/';
+    free(inner);
+    free(outer);
+    return lies;
+}
+
+static tutti_status make_folder(const packing *p)
+{
+    const tutti_pack_plan *plan = p->plan;
+    int exists = mkdir(plan->to, 0777) != 0;
+    if (exists && errno != EEXIST)
         return tutti_fail(
             TUTTI_ERR_IO, "--to %s: cannot create the folder: %s", plan->to, strerror(errno));
     if (tutti_file_same(plan->from, plan->to))
         return tutti_fail(TUTTI_ERR_USAGE, "--to %s: is --from: give another folder", plan->to);
+    if (p->by_class && lies_in(plan->to, plan->from)) {
+        if (!exists) rmdir(plan->to);
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--to %s: is in --from, where each folder is a class: give a folder elsewhere",
+            plan->to);
+    }
     return TUTTI_OK;
 }
 
@@ -228,7 +259,7 @@ tutti_status tutti_pack_run(const tutti_pack_plan *plan, int *signal)
     if (status) return status;
     tutti_interrupt_hush(p.interrupt); /* it is reported at the end */
     status = open_sets(&p);
-    if (!status) status = make_folder(plan);
+    if (!status) status = make_folder(&p);
     if (!status) status = run_locked(&p);
     for (int s = 0; s < 2; s++) tutti_dataset_close(&p.sets[s]);
     if (status == TUTTI_ERR_INTERRUPTED) *signal = tutti_interrupt_asked(p.interrupt);

@@ -105,6 +105,11 @@ check_LTLIBRARIES += tests/programs/slow_read.la
 tests_programs_slow_read_la_SOURCES = tests/programs/slow_read.c
 tests_programs_slow_read_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its pread is for everybody to see
 tests_programs_slow_read_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+# A disk that is full when a file is synced, for pack.sh.
+check_LTLIBRARIES += tests/programs/full_disk.la
+tests_programs_full_disk_la_SOURCES = tests/programs/full_disk.c
+tests_programs_full_disk_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its fsync is for everybody to see
+tests_programs_full_disk_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 # Another build of StarPU, for loaded.sh.
 check_LTLIBRARIES += tests/programs/other_starpu.la
 tests_programs_other_starpu_la_SOURCES = tests/programs/other_starpu.c

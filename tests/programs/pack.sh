@@ -55,7 +55,11 @@ for format in webdataset recordio; do
     done
     same "$dir/$format.1" "$dir/$format.2"
     same "$dir/$format.1" "$dir/$format.7"
+    # once more: it says the same, and changes nothing
+    touch -d 2001-02-03 "$dir/$format.1"/*
+    stat -c '%n %i %Y' "$dir/$format.1"/* > "$dir/before"
     packs --from "$dir/from" --to "$dir/$format.1" --format $format --resize none --shard-mb 1
+    stat -c '%n %i %Y' "$dir/$format.1"/* | diff "$dir/before" - || fail "a complete run changes files"
     same "$dir/$format.1" "$dir/$format.2"
     grep -q ': 3 damaged images were left out' "$dir/err" || { fail "the count of those left out"; cat "$dir/err"; }
     sort "$dir/$format.1/left-out.txt" | cut -d: -f 1,2 > "$dir/left"
@@ -135,6 +139,17 @@ for format in webdataset recordio; do
     rm -r "$dir/full"
 done
 
+# A disk that is full only when the last records or their index are synced: the run goes on, too.
+for name in rec idx; do
+    bytes=$(stat -c %s "$dir/recordio.1/train.$name")
+    LD_PRELOAD=$TUTTI_BUILDDIR/tests/programs/.libs/full_disk.so FULL_DISK_NAME=train.$name.part FULL_DISK_BYTES=$((bytes - 1)) refuses 1 \
+        "train.$name could not be saved: No space left" "$apps/tutti-pack" --from "$dir/from" --to "$dir/full" --format recordio --resize none --shard-mb 1
+    grep -q '^at train [1-9]' "$dir/full/tutti-pack.txt" || { fail "a full disk at the end: nothing was synced before"; cat "$dir/full/tutti-pack.txt"; }
+    packs --from "$dir/from" --to "$dir/full" --format recordio --resize none --shard-mb 1
+    same "$dir/full" "$dir/recordio.1"
+    rm -r "$dir/full"
+done
+
 # One run at a time.
 "$apps/tutti-pack" --from "$dir/from" --to "$dir/both" --threads 1 2> "$dir/first" &
 child=$!
@@ -152,6 +167,28 @@ wait $child || { fail "the first of two runs: status $?"; cat "$dir/first"; }
 refuses 2 'had --quality 90, this one has 80' "$apps/tutti-pack" --from "$dir/from" --to "$dir/small" --resize 64 --quality 80
 touch "$dir/from/train/ant/a.1.png"
 refuses 1 'the images of --from have changed' "$apps/tutti-pack" --from "$dir/from" --to "$dir/small" --resize 64
+# A folder for each class, without train/ and val/: every photograph counts, however deep; its shards would be a class.
+classes=$dir/classes
+cp -r "$dir/whole/train" "$classes"
+mkdir -p "$classes/cow/1/2/3/4/5/6"
+mv "$classes/cow/a.3.png" "$classes/cow/1/2/3/4/5/6"
+ln -s nowhere "$classes/ant/link.png"
+refuses 2 'is in --from, where each folder is a class' "$apps/tutti-pack" --from "$classes" --to "$classes/../classes/out"
+[ ! -e "$classes/out" ] || fail "a folder that is refused is made"
+packs --from "$classes" --to "$dir/by_class"
+packs --from "$classes" --to "$dir/by_class"
+grep -q ': 36 images are packed' "$dir/err" || { fail "a folder for each class"; cat "$dir/err"; }
+changes() { refuses 1 'the images of --from have changed' "$apps/tutti-pack" --from "$classes" --to "$dir/by_class"; }
+cp "$classes/ant/a.1.png" "$classes/ant/new.png"
+changes
+rm "$classes/ant/new.png"
+packs --from "$classes" --to "$dir/by_class"
+mv "$classes/ant/a.1.png" "$classes/ant/a.0.png"
+changes
+mv "$classes/ant/a.0.png" "$classes/ant/a.1.png"
+touch "$classes/cow/1/2/3/4/5/6/a.3.png"
+changes
+
 refuses 2 'holds train, and no tutti-pack.txt' "$apps/tutti-pack" --from "$dir/from" --to "$dir/whole"
 refuses 2 'is --from: give another folder' "$apps/tutti-pack" --from "$dir/from" --to "$dir/from"
 refuses 1 'cannot create the folder' "$apps/tutti-pack" --from "$dir/from" --to "$dir/none/out"
