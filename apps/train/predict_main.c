@@ -248,13 +248,27 @@ static tutti_status predict_all(network *n, const options *o)
     return worst;
 }
 
+/* Whether two paths name one file, which may not exist yet. */
+static int name_one_file(const char *a, const char *b)
+{
+    const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
+    const char *name_a = end_a ? end_a + 1 : a, *name_b = end_b ? end_b + 1 : b;
+    char *folder_a = tutti_path_format("%.*s.", (int)(name_a - a), a);
+    char *folder_b = tutti_path_format("%.*s.", (int)(name_b - b), b);
+    const int one = tutti_file_same(a, b) || (!strcmp(name_a, name_b) && folder_a && folder_b &&
+                                                 tutti_file_same(folder_a, folder_b));
+    free(folder_a);
+    free(folder_b);
+    return one;
+}
+
 int main(int argc, char **argv)
 {
     static options o;
     int go;
     if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
-    if (o.csv && (tutti_file_same(o.checkpoint, o.csv) || (o.page && !strcmp(o.page, o.csv))))
+    if (o.csv && (tutti_file_same(o.checkpoint, o.csv) || (o.page && name_one_file(o.page, o.csv))))
         return tutti_conf_refuse(&conf, "csv", o.csv, "another option names this file, too"), 2;
     if (o.page && tutti_file_same(o.checkpoint, o.page))
         return tutti_conf_refuse(&conf, "page", o.page, "it is the checkpoint itself"), 2;

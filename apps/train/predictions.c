@@ -31,11 +31,23 @@ static tutti_status fail_memory(void)
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the predictions");
 }
 
+/* Tries whether the file can be written, before hours of predicting. */
 static tutti_status open_sheet(sheet *s, const char *what, const char *path)
 {
+    const tutti_file_options options = {.what = what, .path = path};
+    tutti_file file;
     *s = (sheet){.what = what, .path = path};
-    if (path) s->out = open_memstream(&s->text, &s->size);
-    return path && !s->out ? fail_memory() : TUTTI_OK;
+    tutti_status status = path ? tutti_file_begin(&options, &file) : TUTTI_OK;
+    if (status || !path) return status;
+    tutti_file_drop(&file);
+    s->out = open_memstream(&s->text, &s->size);
+    return s->out ? TUTTI_OK : fail_memory();
+}
+
+static void drop_sheet(sheet *s)
+{
+    if (s->out) fclose(s->out);
+    free(s->text);
 }
 
 static tutti_status close_sheet(sheet *s)
@@ -74,10 +86,16 @@ tutti_status tutti_predictions_open(
     if (!p) return fail_memory();
     tutti_status status = open_sheet(&p->csv, "predictions", csv);
     if (!status) status = open_sheet(&p->page, "page of predictions", page);
+    if (status) {
+        drop_sheet(&p->csv);
+        drop_sheet(&p->page);
+        free(p);
+        return status;
+    }
     if (p->csv.out) fputs("image,rank,label,class,probability\r\n", p->csv.out);
     if (p->page.out) begin_page(p->page.out, checkpoint);
     *predictions = p;
-    return status;
+    return TUTTI_OK;
 }
 
 /* ---- CSV ---- */

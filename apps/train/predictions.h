@@ -25,7 +25,7 @@ typedef struct tutti_seen {
 typedef struct tutti_predictions tutti_predictions;
 
 /* csv: "image,rank,label,class,probability", a row for each guess (RFC 4180); page: an HTML file that needs
- * no other, with thumbnails. Either may be NULL. NOMEM. */
+ * no other, with thumbnails. Either may be NULL. IO (logged): one could not be written; NOMEM. */
 tutti_status tutti_predictions_open(
     const char *csv, const char *page, const char *checkpoint, tutti_predictions **predictions);
 /* NOMEM (logged). */

@@ -53,30 +53,47 @@ refuses 1 "$dir/x\*.jpg: no file has such a name" "$apps/tutti-predict" --checkp
 grep -qx "$image" "$dir/out" || fail "a pattern without files keeps others from being looked at"
 mkdir "$dir/empty"
 refuses 1 "$dir/empty: holds no .jpg, .jpeg.* file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
-refuses 1 "none/page" "$apps/tutti-predict" --checkpoint "$dir/mlp" --page "$dir/none/page" "$image"
+for option in --csv --page; do
+    refuses 1 "$dir/none/file: cannot " "$apps/tutti-predict" --checkpoint "$dir/mlp" $option "$dir/none/file" "$image"
+    grep -qx "$image" "$dir/out" && fail "$option: images are looked at before the file is"
+done
+echo mine > "$dir/mine"
+refuses 1 "$dir/none/page: cannot " "$apps/tutti-predict" --checkpoint "$dir/mlp" --csv "$dir/mine" --page "$dir/none/page" "$image"
+[ "$(cat "$dir/mine")" = mine ] || fail "a page that cannot be written replaces the table"
+for same in "$dir/both" "$dir/./both" "$dir/empty/../both"; do
+    refuses 2 "another option names this file" "$apps/tutti-predict" --checkpoint "$dir/mlp" --csv "$dir/both" --page "$same" "$image"
+done
+(cd "$dir" && refuses 2 "another option names this file" "$apps/tutti-predict" --checkpoint mlp --csv both --page ./both "$image")
+[ -z "$(find "$dir" -name 'both*' -o -name '*.part')" ] || { fail "refusals leave files"; ls "$dir"; }
 
-# A network for grey images gets the brightness of a photograph: its test set is one such grey, as both classes, so the
-# loss is the mean of both, and the photograph has the colour.
-mkdir "$dir/grey"
-perl -MCompress::Zlib -e 'my ($folder, $photograph) = @ARGV; srand 3;
+# A network for grey images gets the brightness of a photograph: its test set is one such image, as both classes, so the
+# loss is the mean of both, and the photograph has the colour. All of it is seen, whatever the shape.
+perl_grey='my ($folder, $photograph, $h, $w) = @ARGV; srand 3;
+    sub in_corner { my ($x, $y) = @_; $x < $w / 4 && $y < $h / 4 }
     sub put { my ($name, @bytes) = @_; open my $f, ">:raw", $name or die; print $f @bytes; close $f or die }
     sub chunk { my $body = join "", @_; pack("N", length($body) - 4), $body, pack("N", crc32($body)) }
-    for ([train => 8, sub { int rand 256 }], [t10k => 2, sub { 124 }]) {
+    for ([train => 8, sub { int rand 256 }], [t10k => 2, sub { in_corner($_[0] % $w, int($_[0] / $w) % $h) ? 124 : 10 }]) {
         my ($name, $n, $pixel) = @$_;
-        put("$folder/$name-images-idx3-ubyte", pack("N4", 0x803, $n, 8, 8), map { chr $pixel->() } 1 .. 64 * $n);
+        put("$folder/$name-images-idx3-ubyte", pack("N4", 0x803, $n, $h, $w), map { chr $pixel->($_) } 0 .. $h * $w * $n - 1);
         put("$folder/$name-labels-idx1-ubyte", pack("N2", 0x801, $n), map { chr $_ % 2 } 1 .. $n);
     }
-    put($photograph, "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("N2C5", 8, 8, 8, 2, 0, 0, 0)),
-        chunk("IDAT", compress(("\0" . "\xc8\x64\x32" x 8) x 8)), chunk("IEND"))' "$dir/grey" "$dir/orange.png" # 200 100 50
-trains 1 --data "$dir/grey" --model mlp --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/brightness"
-predict --checkpoint "$dir/brightness" --json "$dir/orange.png" || { fail "a grey network: status $?"; cat "$dir/err"; }
-perl -MJSON::PP -e 'my ($said, $events) = @ARGV; open my $f, "<", $said; my $p = decode_json(<$f>)->{predictions};
-    my ($loss, $test) = 0;
-    for (@$p) { $loss -= log($_->{probability}) / 2 if $_->{label} < 2 }
-    open my $e, "<", $events;
-    while (<$e>) { my $event = decode_json($_); $test = $event->{test_loss} if $event->{event} eq "eval" }
-    die "loss $loss, test loss $test" if abs($loss - $test) > 1e-5 * (1 + $test)' "$dir/out" "$dir/json" ||
-    { fail "a grey network"; cat "$dir/out"; }
+    put($photograph, "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("N2C5", $w, $h, 8, 2, 0, 0, 0)), chunk("IDAT", compress(join "", map { my $y = $_;
+        "\0" . join "", map { in_corner($_, $y) ? "\xc8\x64\x32" : "\x0a" x 3 } 0 .. $w - 1 } 0 .. $h - 1)), chunk("IEND"))' # 200 100 50
+for shape in "8 8" "4 16" "16 4"; do
+    rm -rf "$dir/grey" "$dir/brightness"*
+    mkdir "$dir/grey"
+    # shellcheck disable=SC2086
+    perl -MCompress::Zlib -e "$perl_grey" "$dir/grey" "$dir/orange.png" $shape
+    trains 1 --data "$dir/grey" --model mlp --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/brightness"
+    predict --checkpoint "$dir/brightness" --json "$dir/orange.png" || { fail "a grey network: status $?"; cat "$dir/err"; }
+    perl -MJSON::PP -e 'my ($said, $events) = @ARGV; open my $f, "<", $said; my $p = decode_json(<$f>)->{predictions};
+        my ($loss, $test) = 0;
+        for (@$p) { $loss -= log($_->{probability}) / 2 if $_->{label} < 2 }
+        open my $e, "<", $events;
+        while (<$e>) { my $event = decode_json($_); $test = $event->{test_loss} if $event->{event} eq "eval" }
+        die "loss $loss, test loss $test" if abs($loss - $test) > 1e-5 * (1 + $test)' "$dir/out" "$dir/json" ||
+        { fail "a grey network of $shape"; cat "$dir/out"; }
+done
 
 # A data set without names has numbers.
 make_cifar "$dir/cifar"
