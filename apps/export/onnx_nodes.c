@@ -123,7 +123,8 @@ static tutti_value without_dropout(const tutti_net *net, tutti_value value)
     return value;
 }
 
-/* "images", "logits", "<layer>" or "<layer>/<number>". "logits/image": what is flattened at the end. */
+/* "images", "logits", "<layer>" or "<layer>/<number>". "logits/image": what is flattened at the end;
+ * "logits/value": of another layer with that name. */
 static const char *name_value(const writer *w, tutti_value value, char name[NAME])
 {
     value = without_dropout(w->net, value);
@@ -134,7 +135,7 @@ static const char *name_value(const writer *w, tutti_value value, char name[NAME
     else if (layer->outputs > 1)
         snprintf(name, NAME, "%s/%d", layer->name, source->output);
     else
-        snprintf(name, NAME, "%s", layer->name);
+        snprintf(name, NAME, "%s%s", layer->name, strcmp(layer->name, "logits") ? "" : "/value");
     return name;
 }
 

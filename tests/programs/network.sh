@@ -100,11 +100,12 @@ END
     grep -aq 'logits/flat' pooled.onnx || fail "the output of pooled.onnx is an image"
     trains 1 "${run[@]}" --model pooled.onnx --evaluate --init-from pooled.onnx
     is "weights of pooled" "$trained"
-    # images of one pixel that are added to features and joined with them become features, in either order
+    # images of one pixel that are added to features and joined with them become features, in either order; a layer may have the name
+    # that the output has in the file
     cat > mixed.json << 'END'
 {"input": {"height": 8, "width": 8, "classes": 2}, "layers": [{"is": "conv", "name": "c", "filters": 4, "window": 3},
- {"is": "global-avg-pool", "name": "p"}, {"is": "dense", "name": "f", "features": 4}, {"is": "add", "name": "a", "of": ["p", "f"], "relu": true},
- {"is": "add", "name": "b", "of": ["f", "p"]}, {"is": "concat", "name": "j", "of": ["p", "a", "b"]},
+ {"is": "global-avg-pool", "name": "p"}, {"is": "dense", "name": "logits", "features": 4}, {"is": "add", "name": "a", "of": ["p", "logits"], "relu": true},
+ {"is": "add", "name": "b", "of": ["logits", "p"]}, {"is": "concat", "name": "j", "of": ["p", "a", "b"]},
  {"is": "dense", "name": "fc", "features": "classes"}]}
 END
     trains 1 "${run[@]}" --model mixed.json --checkpoint mixed
