@@ -51,6 +51,16 @@ gone() { # NAME
     ! ip netns list | grep -q "tutti-$1-" && [ ! -e "/run/tutti-box/$1" ]
 }
 
+# What cannot be built has the status 1, whatever tc's is, and leaves nothing; nor does a run without a temporary folder begin.
+mkdir "$dir/fails"
+printf '#!/bin/sh\necho no tc >&2\nexit 2\n' > "$dir/fails/tc" && chmod +x "$dir/fails/tc"
+PATH=$dir/fails:$PATH refuses 1 'no tc' "$box" up "$a" --hosts 1
+gone "$a" || fail "a box that cannot be built leaves something behind"
+"$box" up "$a" --hosts 1 || fail "up: status $?"
+PATH=$dir/fails:$PATH refuses 1 'no tc' "$box" shape "$a"
+TMPDIR=$dir/none refuses 1 'no temporary folder can be created' "$box" run --name "$a" true
+"$box" down "$a"
+
 # Four ranks on two hosts, in turns; the exit status is the command's. A second each: tutti-box(1), Open MPI 5.
 "$box" run --hosts 2 -n 4 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; sleep 1' \
     > "$dir/out" 2>&1 || fail "run: status $?: $(cat "$dir/out")"
@@ -112,6 +122,10 @@ refuses 2 "links keep their rates" "$box" shape "$a" --rate none
 refuses 2 "the topology of this box has 3 ranks" "$box" run --name "$a" -n 2 true
 "$box" down "$a"
 gone "$a" || fail "down leaves something behind of a topology"
+printf '%s\n' 'topology 1' 'host h' 'ranks h' > "$dir/single"
+"$box" up "$a" --topology "$dir/single" || fail "up --topology of one host: status $?"
+"$box" list | grep -q "^$a: 1 hosts" || fail "list: $("$box" list)"
+"$box" down "$a"
 "$box" run --topology two-level:2x2 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; sleep 1' \
     > "$dir/out" 2>&1 || fail "run --topology: status $?: $(cat "$dir/out")"
 [ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 1,2 on 2,3 on 2" ] || fail "ranks in blocks: $(cat "$dir/out")"
