@@ -18,9 +18,9 @@
  * certainly dead, or the list has more than half. Each rank judges by its own evidence. Where neither holds, the
  * coordinator stops. Who commits a list says OUT first to those that are not in it; these stop.
  *
- * A newcomer says hello at the door of each member (tutti_membership_admit), and is a guest until it is connected to
- * all. The coordinator takes guests in at its next snapshot, or together with the next loss, however late that is.
- * Until then the run notices nothing.
+ * A newcomer says hello at the door of each member (tutti_membership_admit), and of each newcomer before it, but waits
+ * for none of these that dies. It is a guest until it is connected to all. The coordinator takes guests in at its next
+ * snapshot, or together with the next loss, however late that is. Until then the run notices nothing.
  *
  * At the end of the run each rank reports that to the coordinator, and leaves when all have (tutti_membership_finish).
  *
@@ -69,7 +69,7 @@ typedef struct tutti_membership_options {
     int least, most;               /* how many ranks may train, at least and at most */
     double settle_s;               /* how long the coordinator waits for more losses */
     double ack_s;                  /* how long a rank may take to leave an epoch */
-    double join_s;                 /* how long a newcomer waits until it is connected to all */
+    double join_s; /* how long a newcomer waits until it is connected to all of a list */
 } tutti_membership_options;
 
 enum { TUTTI_MEMBERSHIP_PENDING = 16, TUTTI_MEMBERSHIP_WHY = 256 };

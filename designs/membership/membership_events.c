@@ -155,10 +155,17 @@ static void ask_connections(machine *m)
     }
 }
 
+/* The ranks change. A newcomer that was connected to all has as long as at first for the next ones. */
+static void begin_anew(machine *m)
+{
+    if (tutti_membership_is_connected(m)) m->due_s = m->now_s + m->options.join_s;
+}
+
 static void on_view(machine *m, int from, const message *what)
 {
     (void)from;
     if (m->epoch || what->epoch < m->base.epoch) return;
+    begin_anew(m);
     uint64_t view = 0, members = 0;
     for (int i = 0; i < what->n; i++) {
         int p = tutti_membership_find(m, what->entry[i].id);
@@ -166,11 +173,9 @@ static void on_view(machine *m, int from, const message *what)
         if (p < 0) return;
         if (p == m->self) continue;
         view |= bit_of(p);
-        if (what->entry[i].fresh)
-            m->guests |= bit_of(p);
-        else
-            members |= bit_of(p);
+        if (!what->entry[i].fresh) members |= bit_of(p);
     }
+    m->guests = (m->guests | view) & ~members;
     m->base = (tutti_membership_list){.epoch = what->epoch, .members = members};
     m->view = view;
     ask_connections(m);
@@ -203,12 +208,14 @@ void tutti_membership_lost(tutti_membership_machine *m, int64_t id, int certain)
 {
     const int p = tutti_membership_find(m, id);
     if (p < 0 || p == m->self || m->phase == TUTTI_MEMBERSHIP_ENDED) return;
+    begin_anew(m);
     m->asked &= ~bit_of(p);
     m->linked &= ~bit_of(p);
     if (certain)
         m->gone |= bit_of(p);
     else
         tutti_membership_suspect(m, bit_of(p));
+    tutti_membership_say_ready(m);
     tutti_membership_reconsider(m);
 }
 

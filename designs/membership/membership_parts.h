@@ -43,6 +43,9 @@ void tutti_membership_fill(const machine *m, message *to, uint64_t set, uint64_t
 void tutti_membership_send(const machine *m, uint64_t to, const message *what);
 /* Shows guests who is there: the members, and the guests before each. */
 void tutti_membership_show(const machine *m, uint64_t to);
+/* Whether this is a newcomer that is connected to all it should be. It waits for no other newcomer that it has lost:
+ * members give that one up, too, or take it in before this one, and then show a new list. */
+int tutti_membership_is_connected(const machine *m);
 /* A newcomer that is connected to all says so; returns whether it is. */
 int tutti_membership_say_ready(machine *m);
 /* The guests that may be taken in together with these members. */

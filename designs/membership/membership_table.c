@@ -104,10 +104,16 @@ void tutti_membership_show(const machine *m, uint64_t to)
     }
 }
 
+int tutti_membership_is_connected(const machine *m)
+{
+    const uint64_t waited_for = m->view & ~(m->guests & lost_of(m));
+    return !m->epoch && m->view && !(waited_for & ~m->linked);
+}
+
 int tutti_membership_say_ready(machine *m)
 {
     message ready = {.kind = TUTTI_MEMBERSHIP_READY, .epoch = m->base.epoch};
-    if (m->epoch || !m->view || m->view & ~m->linked) return 0;
+    if (!tutti_membership_is_connected(m)) return 0;
     tutti_membership_fill(m, &ready, m->linked, 0);
     tutti_membership_send(m, m->base.members, &ready);
     return 1;

@@ -195,6 +195,7 @@ static void act_stop(void *ctx, const char *why)
     if (sent > may_send) return;
     if (!why[0]) wrong(w_now, "rank %d stops without a sentence", actor);
     w_now->rank[actor].stopped = 1;
+    w_now->rank[actor].gave_up = strstr(why, "not taken in within") != NULL;
     close_all(w_now, actor);
 }
 

@@ -28,6 +28,7 @@ typedef struct world_rank {
     tutti_membership_machine machine;
     unsigned char here; /* it has begun, and lives */
     unsigned char dead, stopped, finished;
+    unsigned char gave_up;  /* stopped, because it waited too long to be taken in */
     unsigned char inside;   /* submits collectives of its epoch */
     unsigned char leaves;   /* was told to, and has not yet */
     unsigned char restores; /* a newcomer: gets the snapshot from the others */

@@ -30,16 +30,17 @@ static int expect(world *w, int holds, const char *what)
 static int is_right(world *w)
 {
     const int members = world_members(w);
-    int stopped = 0, fewest = 0;
+    int stopped = 0, living = 0;
     for (int r = 0; r < w->ranks; r++) {
         const world_rank *k = &w->rank[r];
-        stopped += k->stopped && r < w->founders;
+        stopped += k->stopped && (r < w->founders || (k->gave_up && k->machine.base.epoch));
+        living += !k->dead && r < w->founders;
         if (!k->here) continue;
         if (!expect(w, k->epoch && k->inside && !k->leaves, "a rank waits for ever")) return 0;
         if (!expect(w, k->members == members, "a rank has other members")) return 0;
     }
-    fewest = w->founders - w->deaths < w->least;
-    if (!w->suspicions && !fewest) expect(w, !stopped, "a rank stops, but none is silent");
+    if (!w->suspicions && living >= w->least)
+        expect(w, !stopped, "a rank stops, but none is silent");
     if (!w->suspicions && !w->deaths)
         expect(w, members == BIT(w->ranks) - 1, "a newcomer was not taken in");
     if (members) expect(w, count_bits(members) >= w->least, "fewer than the least go on");
@@ -301,18 +302,24 @@ static void train_apart(world *w)
     w->trains = w->trains_more = 0;
 }
 
-static void explore_all(const char *title, int founders, int newcomer, search *s)
+/* The last newcomer has said hello to rank 0; those before it wait for a snapshot. */
+static void let_arrive(world *w)
+{
+    world_step steps[WORLD_STEPS];
+    for (int r = w->founders; r < w->ranks; r++) {
+        while (world_list(w, steps)) world_take(w, &steps[0], WORLD_ALL_SENT);
+        world_take(w, &(world_step){WORLD_ARRIVE, r, 0}, WORLD_ALL_SENT);
+    }
+    w->trains = 4; /* rank 0 makes a snapshot */
+}
+
+static void explore_all(const char *title, int founders, int newcomers, search *s)
 {
     world *w = calloc(1, sizeof *w);
     ck_assert_ptr_nonnull(w);
-    world_open(w, founders, founders + newcomer, 1);
+    world_open(w, founders, founders + newcomers, 1);
     train_apart(w);
-    if (newcomer) {
-        world_step steps[WORLD_STEPS];
-        world_take(w, &(world_step){WORLD_ARRIVE, founders, 0}, WORLD_ALL_SENT);
-        while (world_list(w, steps)) world_take(w, &steps[0], WORLD_ALL_SENT);
-        w->trains = 4; /* rank 0 makes a snapshot */
-    }
+    if (newcomers) let_arrive(w);
     go_on(s, w, 0);
     printf("%s: %zu states, %lld ends\n", title, s->seen.used, (long long)s->ends);
     ck_assert_msg(!s->why[0], "%s: %s", title, s->why);
@@ -331,6 +338,9 @@ START_TEST(all_orders_of_small_worlds_are_right)
     explore_all("3 ranks, 1 suspicion, 1 deadline", 3, 0, &(search){.suspicions = 1, .hurries = 1});
     explore_all("4 ranks, 2 deaths", 4, 0, &(search){.deaths = 2});
     explore_all("2 ranks, a newcomer, 2 deaths", 2, 1, &(search){.deaths = 2});
+    explore_all("1 rank, 2 newcomers, 1 death", 1, 2, &(search){.deaths = 1});
+    explore_all("1 rank, 2 newcomers, 1 suspicion", 1, 2, &(search){.suspicions = 1});
+    explore_all("1 rank, 2 newcomers, 1 deadline", 1, 2, &(search){.hurries = 1});
 }
 END_TEST
 
@@ -441,14 +451,17 @@ static void stop_it(void *ctx, const char *why)
     n->stopped = 1;
 }
 
-static void let_come(newcomer *n)
+/* Into a run of ranks 0 and 1; with another newcomer, rank 5, it is to connect to that one, too. */
+static void let_come(newcomer *n, int another)
 {
     const tutti_membership_options o = {
         .self = {.id = 9}, .least = 1, .most = 4, .ack_s = 1, .join_s = 10};
     const tutti_membership_acts acts = {
         .ctx = n, .send = send_from, .connect = connect_to, .stop = stop_it};
-    const tutti_membership_message view = {
-        .kind = TUTTI_MEMBERSHIP_VIEW, .epoch = 3, .n = 2, .entry = {{.id = 0}, {.id = 1}}};
+    const tutti_membership_message view = {.kind = TUTTI_MEMBERSHIP_VIEW,
+        .epoch = 3,
+        .n = 2 + another,
+        .entry = {{.id = 0}, {.id = 1}, {.id = 5, .fresh = another}}};
     memset(n, 0, sizeof *n);
     ck_assert_ok(tutti_membership_open(&n->machine, &o, &acts, 0));
     tutti_membership_connected(&n->machine, &view.entry[0]);
@@ -459,10 +472,10 @@ static void let_come(newcomer *n)
 START_TEST(a_newcomer_waits_for_the_next_snapshot)
 {
     static newcomer n;
-    let_come(&n);
+    let_come(&n, 0);
     tutti_membership_tick(&n.machine, 11);
     ck_assert_int_eq(n.stopped, 1); /* not connected to rank 1 */
-    let_come(&n);
+    let_come(&n, 0);
     tutti_membership_connected(&n.machine, &(tutti_membership_entry){.id = 1});
     ck_assert_int_gt(n.ready, 0);
     for (int s = 11; s < 1000; s++) tutti_membership_tick(&n.machine, s);
@@ -471,6 +484,46 @@ START_TEST(a_newcomer_waits_for_the_next_snapshot)
     tutti_membership_lost(&n.machine, 0, 1);
     ck_assert_int_eq(n.stopped, 0);
     tutti_membership_lost(&n.machine, 1, 1);
+    ck_assert_int_eq(n.stopped, 1);
+}
+END_TEST
+
+/* Whether it was connected to the other one (row 1), or never (row 0). */
+START_TEST(a_newcomer_waits_for_none_that_is_lost)
+{
+    static newcomer n;
+    let_come(&n, 1);
+    tutti_membership_connected(&n.machine, &(tutti_membership_entry){.id = 1});
+    ck_assert_int_eq(n.ready, 0);
+    if (_i) tutti_membership_connected(&n.machine, &(tutti_membership_entry){.id = 5});
+    const int ready = n.ready;
+    ck_assert_int_eq(ready > 0, _i);
+    tutti_membership_lost(&n.machine, 5, _i);
+    ck_assert_int_gt(n.ready, ready);
+    for (int s = 11; s < 100; s++) tutti_membership_tick(&n.machine, s);
+    ck_assert_int_eq(n.stopped, 0);
+}
+END_TEST
+
+/* It was connected to all until a member died (row 0), or another rank was taken in (row 1): then it has 10 s again to
+ * be connected to all of the next list. */
+START_TEST(a_newcomer_waits_for_the_next_list)
+{
+    const tutti_membership_message view = {.kind = TUTTI_MEMBERSHIP_VIEW,
+        .epoch = 4,
+        .n = 3,
+        .entry = {{.id = 0}, {.id = 1}, {.id = 5}}};
+    static newcomer n;
+    let_come(&n, 0);
+    tutti_membership_connected(&n.machine, &(tutti_membership_entry){.id = 1});
+    for (int s = 1; s < 20; s++) tutti_membership_tick(&n.machine, s);
+    if (_i)
+        tutti_membership_receive(&n.machine, 0, &view);
+    else
+        tutti_membership_lost(&n.machine, 0, 1);
+    tutti_membership_tick(&n.machine, 28);
+    ck_assert_int_eq(n.stopped, 0);
+    tutti_membership_tick(&n.machine, 30);
     ck_assert_int_eq(n.stopped, 1);
 }
 END_TEST
@@ -516,6 +569,8 @@ int main(void)
     tcase_add_test(tcase, the_larger_part_goes_on);
     tcase_add_test(tcase, the_door_refuses_who_does_not_belong);
     tcase_add_test(tcase, a_newcomer_waits_for_the_next_snapshot);
+    tcase_add_loop_test(tcase, a_newcomer_waits_for_none_that_is_lost, 0, 2);
+    tcase_add_loop_test(tcase, a_newcomer_waits_for_the_next_list, 0, 2);
     tcase_add_test(tcase, options_are_checked);
     tcase_add_test(tcase, where_ranks_die_the_others_go_on);
     tcase_add_test(tcase, newcomers_are_taken_in_while_others_die);
