@@ -181,7 +181,7 @@ static void connect_call(tutti_elastic *e, elastic_call *call)
     char host[TUTTI_ELASTIC_HOST], why[TUTTI_CONNECTION_WHY] = "";
     unsigned char bytes[TUTTI_TCP_WORDS_BYTES], sent[TUTTI_TCP_WORDS_BYTES];
     int port = 0, later = 0, socket = -1;
-    const double left_s = e->until_s - tutti_clock_s();
+    const double left_s = c.until_s - tutti_clock_s();
     tutti_elastic_words_write(&words, bytes);
     memcpy(sent, bytes, sizeof sent);
     if (c.id >= 0 && tutti_elastic_find(e, c.id)) { /* it has connected itself */
@@ -199,7 +199,7 @@ static void connect_call(tutti_elastic *e, elastic_call *call)
     pthread_mutex_lock(&e->lock);
     const double now_s = tutti_clock_s();
     if (memcmp(sent, bytes, sizeof sent)) call->answered_s = now_s;
-    call->used = status && later && now_s < e->until_s && !is_gone(e, call, now_s);
+    call->used = status && later && now_s < c.until_s && !is_gone(e, call, now_s);
     call->next_s = now_s + pause_s;
     snprintf(e->later, sizeof e->later, "%s", status && later ? why : "");
     if (!status)

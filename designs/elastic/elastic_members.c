@@ -125,6 +125,7 @@ void tutti_elastic_read_members(tutti_elastic *e, double now_s)
 
 void tutti_elastic_call(tutti_elastic *e, int64_t id, const char *address)
 {
+    const double now_s = tutti_clock_s();
     char host[TUTTI_ELASTIC_HOST];
     int port;
     if (!tutti_elastic_address_read(address, host, &port)) {
@@ -135,7 +136,8 @@ void tutti_elastic_call(tutti_elastic *e, int64_t id, const char *address)
     for (int i = 0; i < ELASTIC_MEMBERS; i++) {
         elastic_call *c = &e->call[i];
         if (c->used) continue;
-        *c = (elastic_call){.used = 1, .id = id, .answered_s = tutti_clock_s()};
+        *c = (elastic_call){
+            .used = 1, .id = id, .answered_s = now_s, .until_s = now_s + e->options.join_s};
         snprintf(c->address, sizeof c->address, "%s", address);
         pthread_cond_broadcast(&e->changed);
         return;

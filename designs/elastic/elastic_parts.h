@@ -33,6 +33,7 @@ typedef struct elastic_call {
     int used;
     int64_t id; /* -1: the rank that answers at that address */
     double next_s, answered_s; /* answered_s: the last answer, or when it began */
+    double until_s;            /* when it is given up at the latest */
     char address[TUTTI_MEMBERSHIP_ADDRESS];
 } elastic_call;
 
@@ -43,7 +44,7 @@ struct tutti_elastic {
     tutti_tcp_listener *door;
     tutti_elastic_keeper keeper;
     int wakeup;              /* an eventfd: written when the thread has to look again */
-    double until_s;          /* until then, the first ranks connect, or a newcomer does */
+    double until_s;          /* until then, the first ranks connect */
     pthread_t thread, caller;
     int threads; /* how many have started */
     /* Protects all below. */

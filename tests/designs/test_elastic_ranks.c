@@ -39,6 +39,8 @@ typedef struct world {
     rank rank[MOST];
     tutti_membership first;
     atomic_int size, end; /* the run ends after this step, in an epoch of this size */
+    double join_s;        /* of newcomers */
+    atomic_int holds;     /* no rank makes snapshots, so that none is taken in */
 } world;
 
 static world *w;
@@ -123,7 +125,7 @@ static tutti_status train_step(training *t, int *stop)
     *stop = data[0] > 0;
     t->me->moved_us = (long long)(1e6 * tutti_clock_s());
     t->me->step = (int)t->step;
-    if (t->step % SNAPSHOTS == 0) keep_snapshot(t);
+    if (t->step % SNAPSHOTS == 0 && !w->holds) keep_snapshot(t);
     return TUTTI_OK;
 }
 
@@ -178,7 +180,7 @@ static void train(rank *me)
         status = tutti_elastic_enter(t.elastic, t.newest, t.before, &me->epoch[me->epochs]);
         if (status) break;
         t.epoch = &me->epoch[me->epochs++];
-        if (me->hangs) raise(SIGSTOP);
+        if (me->hangs && me->epochs == 1) raise(SIGSTOP);
         status = train_epoch(&t, &finished);
     }
     me->state = t.state;
@@ -239,6 +241,7 @@ static void start_ranks(int n, double silence_s)
     w->first.n = n;
     w->size = n;
     w->end = ENOUGH;
+    w->join_s = patience_s;
     for (int r = 0; r < n; r++) {
         open_door(r, r);
         w->first.entry[r] = w->rank[r].options.self;
@@ -252,6 +255,7 @@ static void start_ranks(int n, double silence_s)
 static void start_newcomer(int r, int64_t id, int contact, int hangs)
 {
     open_door(r, id);
+    w->rank[r].options.join_s = w->join_s;
     w->rank[r].hangs = hangs;
     memcpy(w->rank[r].contact, w->rank[contact].options.self.address, sizeof w->rank[r].contact);
     w->rank[r].options.contact = w->rank[r].contact;
@@ -307,18 +311,31 @@ static void reap(int r)
     pids[r] = 0;
 }
 
-/* The state that these epochs make. */
-static int64_t replay(const rank *r, int64_t end)
+/* The first epoch after this one that any rank was in; NULL: there is none. */
+static const tutti_membership *next_epoch(int64_t after)
+{
+    const tutti_membership *next = NULL;
+    for (int r = 0; r < MOST; r++)
+        for (int e = 0; e < w->rank[r].epochs; e++) {
+            const tutti_membership *one = &w->rank[r].epoch[e];
+            if (one->epoch > after && (!next || one->epoch < next->epoch)) next = one;
+        }
+    return next;
+}
+
+/* The state that the epochs of the run make. */
+static int64_t replay(int64_t end)
 {
     int64_t state = 0;
-    for (int e = 0; e < r->epochs; e++) {
-        const int64_t to = e + 1 < r->epochs ? r->epoch[e + 1].snapshot : end;
-        for (int64_t s = r->epoch[e].snapshot; s < to; s++) state += sum_of(&r->epoch[e]) * s;
+    for (const tutti_membership *e = next_epoch(0), *next; e; e = next) {
+        next = next_epoch(e->epoch);
+        const int64_t to = next ? next->snapshot : end;
+        for (int64_t s = e->snapshot; s < to; s++) state += sum_of(e) * s;
     }
     return state;
 }
 
-/* Lets those of the set finish in an epoch of their own; `old` has been there from the beginning. */
+/* Lets those of the set finish in an epoch of their own; `old` is one of them, and trains. */
 static void finish(unsigned set, int old)
 {
     const int n = __builtin_popcount(set);
@@ -338,7 +355,7 @@ static void finish(unsigned set, int old)
         reap(r);
     }
     for (int r = 0; r < MOST; r++) ck_assert(!w->rank[r].wrong);
-    ck_assert_int_eq(like->state, replay(like, like->step));
+    ck_assert_int_eq(like->state, replay(like->step));
 }
 
 START_TEST(all_train)
@@ -384,6 +401,50 @@ START_TEST(two_are_killed)
     reap(1);
     await(has_epochs, 2, 2, "epochs");
     finish(4, 2);
+}
+END_TEST
+
+/* One newcomer after the other takes the place of the oldest rank, until none of the first is left: newcomers become
+ * rank 0, and take others in. The run goes on from step to step, and newcomers have what the first ranks had. */
+START_TEST(all_are_replaced_in_turns)
+{
+    enum { FIRST = 2, LAST = MOST - 1 };
+    start_ranks(FIRST, 10);
+    await(has_step, 1, 12, "step");
+    for (int r = FIRST; r <= LAST; r++) {
+        start_newcomer(r, r, r - 1, 0);
+        await(has_epochs, r, 1, "epochs");
+        await(has_moved, r, 0, "step");
+        const int epochs = w->rank[r].epochs;
+        kill_rank(r - FIRST, SIGKILL);
+        reap(r - FIRST);
+        await(has_epochs, r, epochs + 1, "epochs");
+        await(has_moved, r, w->rank[r].moved_us, "step after");
+    }
+    finish(1u << (LAST - 1) | 1u << LAST, LAST - 1);
+    ck_assert_int_eq(next_epoch(0)->epoch, 1);
+    ck_assert_int_eq(w->rank[LAST].epoch[w->rank[LAST].epochs - 1].entry[0].id, LAST - 1);
+}
+END_TEST
+
+/* All older ranks die at once after it has come: it goes on alone, from what they gave it. */
+START_TEST(a_newcomer_is_left_alone)
+{
+    start_ranks(2, 10);
+    await(has_step, 0, 23, "step");
+    start_newcomer(2, 2, 1, 0);
+    await(has_epochs, 2, 1, "epochs");
+    if (_i)
+        await(has_step, 2, w->rank[2].epoch[0].snapshot + SNAPSHOTS + 2, "step");
+    else
+        await(has_moved, 2, 0, "step");
+    kill_rank(0, SIGKILL);
+    kill_rank(1, SIGKILL);
+    reap(0);
+    reap(1);
+    await(has_epochs, 2, 2, "epochs");
+    finish(4, 2);
+    ck_assert_int_ge(w->rank[2].epoch[1].snapshot, w->rank[2].epoch[0].snapshot);
 }
 END_TEST
 
@@ -468,6 +529,29 @@ START_TEST(a_newcomer_hangs)
 }
 END_TEST
 
+/* Newcomer 3 waits for a snapshot for longer than join_s; newcomer 2 is taken in before it, and does not answer at
+ * once. Newcomer 3 has as long as at first to connect to that one, and is taken in at the next snapshot. */
+START_TEST(a_newcomer_that_has_waited_for_long)
+{
+    start_ranks(2, 10);
+    await(has_step, 0, 12, "step");
+    w->holds = 1;
+    w->join_s = 1.5;
+    start_newcomer(3, 3, 0, 0);
+    tutti_clock_sleep(1.6);
+    start_newcomer(2, 2, 1, 1);
+    tutti_clock_sleep(0.3); /* it is connected to both */
+    w->holds = 0;
+    await(has_epochs, 2, 1, "epochs");
+    tutti_clock_sleep(0.3);
+    kill_rank(2, SIGCONT);
+    await(has_epochs, 3, 1, "epochs");
+    finish(15, 0);
+    ck_assert_int_eq(w->rank[0].epoch[1].n, 3);
+    ck_assert_int_eq(w->rank[0].epochs, 3);
+}
+END_TEST
+
 /* A newcomer whose contact is not there gives up; the run notices nothing. */
 START_TEST(a_contact_that_leads_nowhere)
 {
@@ -529,11 +613,14 @@ int main(void)
     tcase_add_test(runs, all_train);
     tcase_add_loop_test(runs, killed_and_replaced, 0, 3);
     tcase_add_test(runs, two_are_killed);
+    tcase_add_test(runs, all_are_replaced_in_turns);
+    tcase_add_loop_test(runs, a_newcomer_is_left_alone, 0, 2);
     tcase_add_loop_test(runs, stopped_and_left_out, 0, 2);
     tcase_add_test(runs, half_is_not_enough);
     tcase_add_test(runs, killed_while_stopped);
     tcase_add_test(runs, all_are_stopped);
     tcase_add_test(runs, a_newcomer_hangs);
+    tcase_add_test(runs, a_newcomer_that_has_waited_for_long);
     tcase_add_test(runs, a_contact_that_leads_nowhere);
     tcase_add_test(runs, chaos);
     return testing_run(suite);
