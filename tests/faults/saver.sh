@@ -29,6 +29,21 @@ done
 wait $pid || { fail "a rank dies while the other one saves: status $?"; cat "$dir/out"; }
 grep -q '1 rank goes on' "$dir/out" || { fail "no rank was lost"; cat "$dir/out"; }
 
+# A disk that never ends: the rank that writes is waited for until ten times --timeout, and the others go on without it and write the
+# file.
+LD_PRELOAD="$slow" SLOW_DISK_S=300 SLOW_DISK_RANK=0 "$apps/tutti-run" --elastic 1:3 -n 3 --max-restarts 0 "$apps/tutti-cifar" "${run[@]}" --timeout 1 --checkpoint "$dir/hangs" > "$dir/out" 2>&1 &
+pid=$!
+started=$SECONDS
+for _ in {1..300}; do
+    [ -n "$(find "$dir" -name 'hangs*' ! -name '*.lock' | head -n 1)" ] && break
+    sleep 0.1
+done
+kill -9 "$(ps -o pid= --ppid $pid --sort start_time,pid | tail -n 1)"
+wait $pid || { fail "a rank dies while a disk never ends: status $?"; cat "$dir/out"; }
+[ $((SECONDS - started)) -lt 40 ] || fail "a disk that never ends: $((SECONDS - started)) s"
+[ -s "$dir/hangs" ] && grep -q 'rank number 0 has ended with status 1' "$dir/out" && grep -q '1 rank goes on' "$dir/out" &&
+    grep -q 'this rank cannot continue.*the others do without it' "$dir/out" || { fail "a disk that never ends, and a death"; cat "$dir/out"; }
+
 # A folder that goes away meanwhile: saving fails on rank 0, and all ranks end in order.
 mkdir "$dir/folder"
 cifar 2 --data "$dir/data" --model mlp --batch 20 --lr 0.02 --epochs 100000 --timeout 20 --checkpoint "$dir/folder/x" &

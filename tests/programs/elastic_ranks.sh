@@ -48,10 +48,12 @@ elastic 1 1:1 "${same[@]}" --steps 3 || fail "one rank: status $?"
 
 # ---- killed, replaced, killed, until a signal ends the run ----
 # The first to die is rank $1 of 3; $2: for --snapshot-steps; $3: what the second one gets (TERM asks it alone to leave), or none:
-# nobody joins, and no other dies; $4: for --batch-rule.
+# nobody joins, and no other dies; TERM-new: and then the last of the first ranks dies, so that the new one is rank 0 and writes the
+# files; $4: for --batch-rule.
 changes_exactly() {
     local victim=$1 snapshots=$2 signal=$3 rule=$4 status=0 last from=0 ranks=3 batch part=() all_changes="2 3 2 "
     [ "$signal" != none ] || all_changes="2 "
+    [ "$signal" != TERM-new ] || all_changes+="1 "
     shift 4
     rm -f "$dir"/{json,out,whole,part}*
     restarts=$((${#all_changes} > 2)) begin_elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" --batch-rule "$rule" "$@"
@@ -63,8 +65,13 @@ changes_exactly() {
     if [ "$signal" != none ]; then
         await 20 has_begun 3 || return # with another rank
         await 20 has_trained 12 || return
-        kill "-$signal" "$(rank 1)"
+        kill "-${signal%-new}" "$(rank 1)"
         await 20 has_begun 4 || return
+    fi
+    if [ "$signal" = TERM-new ]; then
+        await 20 has_trained 12 || return
+        kill -9 "$(rank 0)"
+        await 20 has_begun 5 || return
     fi
     await 20 has_trained 12 || return
     kill -TERM "$run"
@@ -91,7 +98,7 @@ $again" ] || fail "computed again: $again; in --json: $(grep '"again"' "$dir/jso
 }
 changes_exactly 2 7 KILL global --model mlp --strategy sharded --optimizer adam --lr 0.001
 changes_exactly 1 5 none rank --model mlp --strategy gossip:push-sum,period=4
-changes_exactly 0 auto TERM rank --model resnet8 --ema 0.9
+changes_exactly 0 auto TERM-new rank --model resnet8 --ema 0.9
 grep -q "go on from step [0-9]*; 0 steps" <<< "$told" || fail "a rank that was asked to leave: $told"
 
 # ---- refused ----
