@@ -32,6 +32,8 @@ int tutti_membership_add(machine *m, const tutti_membership_entry *e)
     m->linked &= others;
     m->asked &= others;
     m->guests &= others;
+    EACH (q, m->used)
+        m->reach[q] &= others; /* they were connected to the rank that had this place */
     m->id[p] = e->id;
     m->reach[p] = 0;
     m->newest[p] = m->before[p] = -1;

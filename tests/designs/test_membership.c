@@ -425,6 +425,34 @@ START_TEST(the_door_refuses_who_does_not_belong)
 }
 END_TEST
 
+static void knock(world *w, int64_t id)
+{
+    const tutti_membership_hello hello = {1, id, 7, 8, "a:1"};
+    char why[TUTTI_MEMBERSHIP_WHY];
+    ck_assert_int_eq(
+        tutti_membership_admit(&w->rank[0].machine, &hello, why), TUTTI_MEMBERSHIP_WELCOME);
+}
+
+/* Newcomer 4 is connected to ranks 0 and 1; rank 1 dies, and newcomer 5 has its place in the table of rank 0. */
+START_TEST(a_place_that_is_used_again)
+{
+    const tutti_membership_message ready = {
+        .kind = TUTTI_MEMBERSHIP_READY, .epoch = 1, .n = 2, .entry = {{.id = 0}, {.id = 1}}};
+    static world w;
+    world_open(&w, 3, WORLD_RANKS, 1);
+    const tutti_membership_machine *m = &w.rank[0].machine;
+    knock(&w, 4);
+    tutti_membership_receive(&w.rank[0].machine, 4, &ready);
+    ck_assert_uint_eq(m->reach[3], BIT(0) | BIT(1));
+    world_kill(&w, 1);
+    let_go_on(&w);
+    ck_assert_int_eq(world_members(&w), BIT(0) | BIT(2));
+    knock(&w, 5);
+    ck_assert_int_eq(m->id[1], 5);
+    ck_assert_uint_eq(m->reach[3], BIT(0));
+}
+END_TEST
+
 /* What a newcomer is told to do. */
 typedef struct newcomer {
     tutti_membership_machine machine;
@@ -568,6 +596,7 @@ int main(void)
     tcase_add_test(tcase, below_the_least_all_stop);
     tcase_add_test(tcase, the_larger_part_goes_on);
     tcase_add_test(tcase, the_door_refuses_who_does_not_belong);
+    tcase_add_test(tcase, a_place_that_is_used_again);
     tcase_add_test(tcase, a_newcomer_waits_for_the_next_snapshot);
     tcase_add_loop_test(tcase, a_newcomer_waits_for_none_that_is_lost, 0, 2);
     tcase_add_loop_test(tcase, a_newcomer_waits_for_the_next_list, 0, 2);
