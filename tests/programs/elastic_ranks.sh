@@ -119,5 +119,15 @@ printf '%s\n' '#!/bin/bash' 'set -- $TUTTI_ELASTIC' '[ "$4" = 0 ] || exec sleep 
 chmod +x "$dir/fails" "$dir/ends"
 refuses 7 "rank number 0 has died (signal KILL)" "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$dir/fails"
 refuses 3 "a rank has ended before all had begun" timeout 20 "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$dir/ends"
+# ---- new ranks ask one rank after the other to be taken in: one may be unable to answer ----
+printf '%s\n' '#!/usr/bin/perl' 'my @word = split / /, $ENV{TUTTI_ELASTIC};' "open my \$asked, '>>', '$dir/asked' or die;" \
+    'if ($word[8] eq "join") { print "asks $word[9]\n"; syswrite $asked, "."; exit 1 }' 'print "first $word[9]\n" if $word[3] == 0;' \
+    'open my $report, ">&=", $word[5] or die;' 'syswrite $report, pack "q<", $word[3];' 'kill 9, $$ if $word[3] == 2;' \
+    'select undef, undef, undef, 0.02 while -s $asked < 4 && time - $^T < 20;' > "$dir/asks"
+chmod +x "$dir/asks"
+"$apps/tutti-run" --elastic 1:3 -n 3 --pause 0 --max-restarts 4 "$dir/asks" > "$dir/out" 2>&1 || { fail "ranks that ask: status $?"; cat "$dir/out"; }
+living=$(sed -n 's/^first \([^,]*\),\([^,]*\),.*/\1 \2/p' "$dir/out" | tr ' ' '\n' | sort)
+[ "$(grep -c '^asks' "$dir/out")" = 4 ] && [ "$(sed -n 's/^asks .*,//p' "$dir/out" | sort -u)" = "$living" ] ||
+    { fail "new ranks do not ask one rank after the other"; cat "$dir/out"; }
 TUTTI_ELASTIC="1 2" refuses 2 "fewer than ten words" "$apps/tutti-cifar" "${all[@]}" --model mlp
 finish
