@@ -38,7 +38,8 @@ AC_DEFUN([TUTTI_CUDA_TOOLKIT], [
   AC_SUBST([CUDA_CFLAGS])
   AC_SUBST([CUDA_LIBS])
   AC_MSG_CHECKING([whether $NVCC compiles for $CUDA_GENCODE])
-  echo '__global__ void nothing(int *p) { *p = 0; }' > conftest.cu
+  printf '%s\n' '#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800' '#error kernels need compute capability 8.0 or higher: see CUDA_GENCODE' \
+    '#endif' '__global__ void nothing(int *p) { *p = 0; }' > conftest.cu
   AS_IF([$NVCC $CUDA_GENCODE -std=c++17 -c conftest.cu -o conftest.$OBJEXT > conftest.err 2>&1],
     [AC_MSG_RESULT([yes])],
     [AC_MSG_RESULT([no])

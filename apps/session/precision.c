@@ -1,7 +1,6 @@
 #include "apps/session/precision.h"
 
 #include "dag/base/log.h"
-#include "dag/device/device.h"
 #include "dag/kernels/kernel.h"
 #include "dag/step/times.h"
 
@@ -43,12 +42,7 @@ const char *tutti_precision_word(tutti_dtype dtype)
 /* Why this rank should not compute in bf16; NULL: it may. */
 static const char *fault_of(const tutti_binding_place *place)
 {
-    enum { AMPERE = 8 }; /* the first with bf16, as its compute capability counts */
-    tutti_device_info info;
-    if (place->device == TUTTI_CPU) return tutti_kernel_fault(TUTTI_BF16);
-    if (tutti_device_kind_built.info(place->gpu, &info)) return "its GPU does not answer";
-    return info.major < AMPERE ? "its GPU has no instructions for it (compute capability below 8.0)"
-                               : NULL;
+    return place->device == TUTTI_CPU ? tutti_kernel_fault(TUTTI_BF16) : NULL;
 }
 
 double tutti_precision_lack(const tutti_binding_place *place, int rank, int ranks)

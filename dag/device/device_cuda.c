@@ -17,11 +17,26 @@ static cudaError_t ask(int *count)
     return error;
 }
 
+/* Of the compute capability that kernels need, whose instructions for bf16 begin there. */
+enum { LEAST_MAJOR = 8 };
+
+/* How many of them come before the first that is too old: CUDA puts the fastest first. */
+static int count_usable(int count)
+{
+    int usable = 0, major = 0;
+    while (usable < count &&
+           !cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, usable) &&
+           major >= LEAST_MAJOR)
+        usable++;
+    (void)cudaGetLastError(); /* it would be the next call's */
+    return usable;
+}
+
 static int cuda_count(void)
 {
     int count;
     ask(&count);
-    return count;
+    return count_usable(count);
 }
 
 static tutti_status cuda_info(int index, tutti_device_info *info)
@@ -71,7 +86,11 @@ static const char *cuda_lacks(void)
     if (error == cudaErrorNoDevice || (!error && !count))
         return "there is a driver, but no GPU that this program may use: see nvidia-smi, and "
                "CUDA_VISIBLE_DEVICES";
-    return error ? cudaGetErrorString(error) : NULL;
+    if (error) return cudaGetErrorString(error);
+    if (!count_usable(count))
+        return "the first GPU is older than compute capability 8.0, which kernels need: if there "
+               "is a newer one, put it first in CUDA_VISIBLE_DEVICES";
+    return NULL;
 }
 
 /* ---- memory, queues and events ---- */
@@ -223,7 +242,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraphExec_t *recording, 
     cudaGraph_t graph = NULL;
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (!error) error = cudaGraphGetNodes(graph, NULL, operations);
-    if (!error) error = cudaGraphInstantiate(recording, graph, 0);
+    if (!error) error = cudaGraphInstantiateWithFlags(recording, graph, 0);
     if (graph) cudaGraphDestroy(graph);
     return error;
 }

@@ -66,6 +66,9 @@ for us in off 1000000; do same "$two" random 2 --model mlp --region-us $us; done
 TUTTI_FAKE_UNRECORDED=cublasGemmEx same "$one" random 1 --model mlp
 [ "$(grep -c 'cannot be recorded as a CUDA graph' "$scratch/log")" = 1 ] || { echo "not said, or not once:"; cat "$scratch/log"; failed=1; }
 TUTTI_FAKE_DEVICES=0 refuses 2 '--device cuda: ' 2 --model mlp
+TUTTI_FAKE_CAPABILITY=75 refuses 2 'the first GPU is older than compute capability 8.0' 2 --model mlp
+TUTTI_FAKE_DEVICES=2 TUTTI_FAKE_CAPABILITY=90,75 same "$two" random 2 --model mlp
+grep -q '2 ranks of this host share 1 GPU$' "$scratch/log" || { echo "a GPU that is too old is not left out:"; cat "$scratch/log"; failed=1; }
 TUTTI_FAKE_DRIVER=12040 refuses 2 'the driver is older than CUDA: install a newer one' 2 --model mlp
 TUTTI_FAKE_MEMORY_MB=48 refuses 1 'but a step takes ' 2 --model mlp-1024x5 --batch 4096
 # Too little on one rank: all end alike, and one says why.

@@ -110,6 +110,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 {
     fake_enter("cudaGetDeviceProperties");
     if (!exists(device)) return fake_return(cudaErrorInvalidDevice);
+    const int capability = fake_get_settings()->capability[device];
     struct cudaDeviceProp p = {.totalGlobalMem = fake_get_settings()->memory,
         .sharedMemPerBlock = 48 << 10,
         .regsPerBlock = 1 << 16,
@@ -118,7 +119,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .maxThreadsDim = {1024, 1024, 64},
         .maxGridSize = {0x7fffffff, 0xffff, 0xffff},
         .totalConstMem = 1 << 16,
-        .major = 9,
+        .major = capability / 10,
+        .minor = capability % 10,
         .multiProcessorCount = PROCESSORS,
         .canMapHostMemory = 1,
         .concurrentKernels = 1,
@@ -140,13 +142,18 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
         enum cudaDeviceAttr attribute;
         int value;
     } values[] = {{cudaDevAttrComputeMode, cudaComputeModeDefault},
-        {cudaDevAttrComputeCapabilityMajor, 9}, {cudaDevAttrComputeCapabilityMinor, 0},
         {cudaDevAttrMultiProcessorCount, PROCESSORS}, {cudaDevAttrMaxThreadsPerBlock, 1024},
         {cudaDevAttrWarpSize, 32}, {cudaDevAttrConcurrentKernels, 1},
         {cudaDevAttrUnifiedAddressing, 1}, {cudaDevAttrAsyncEngineCount, 2},
         {cudaDevAttrPciDomainId, DOMAIN}};
     fake_enter("cudaDeviceGetAttribute");
     if (!exists(device)) return fake_return(cudaErrorInvalidDevice);
+    const int capability = fake_get_settings()->capability[device];
+    if (attribute == cudaDevAttrComputeCapabilityMajor ||
+        attribute == cudaDevAttrComputeCapabilityMinor) {
+        *value = attribute == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
+        return fake_return(cudaSuccess);
+    }
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (values[i].attribute == attribute) {
             *value = values[i].value;

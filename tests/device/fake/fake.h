@@ -8,6 +8,8 @@
  *
  *   TUTTI_FAKE_DEVICES     how many devices there are, 0 to 8 (1)
  *   TUTTI_FAKE_MEMORY_MB   the memory of each (4096)
+ *   TUTTI_FAKE_CAPABILITY  the compute capability of each, 75 for 7.5, as a list, whose last number is that of
+ *                          all further ones (90)
  *   TUTTI_FAKE_DRIVER      the newest CUDA that the driver serves, 12040 for 12.4; where that is too
  *                          old, no device can be used (the CUDA of the headers)
  *   TUTTI_FAKE_ORDER       eager: as early as is legal; late: as late as is legal; random (random)

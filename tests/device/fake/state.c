@@ -83,6 +83,23 @@ static void choose_visible(void)
     }
 }
 
+/* The last one in the list is that of all further devices of the machine. */
+static void read_capabilities(void)
+{
+    const char *text = getenv("TUTTI_FAKE_CAPABILITY");
+    int machine[MOST_DEVICES];
+    for (int i = 0; i < MOST_DEVICES; i++) {
+        char *end = NULL;
+        machine[i] = i ? machine[i - 1] : 90;
+        if (!text || !*text) continue;
+        machine[i] = (int)strtol(text, &end, 10);
+        if (machine[i] < 10 || (*end && *end != ','))
+            fake_fail("TUTTI_FAKE_CAPABILITY=%s: from here on it is not a list of numbers", text);
+        text = *end ? end + 1 : NULL;
+    }
+    for (int i = 0; i < settings.devices; i++) settings.capability[i] = machine[settings.bus[i]];
+}
+
 /* The process ends well, but something that it asked for may not have happened. */
 static void at_exit(int status, void *unused)
 {
@@ -120,6 +137,7 @@ static void open_all(void)
     if (settings.report && !*settings.report) settings.report = NULL;
     settings.unrecorded = getenv("TUTTI_FAKE_UNRECORDED");
     choose_visible();
+    read_capabilities();
     memory_open();
     queue_open();
     on_exit(at_exit, NULL);

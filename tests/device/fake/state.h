@@ -13,6 +13,7 @@ typedef struct fake_settings {
     int devices;
     int driver;            /* the newest CUDA that the driver serves: 13000 */
     int bus[MOST_DEVICES]; /* the number of each on the machine, which CUDA_VISIBLE_DEVICES has */
+    int capability[MOST_DEVICES]; /* of each, times 10: 90 */
     size_t memory;
     fake_order order;
     uint64_t seed;
