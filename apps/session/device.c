@@ -18,16 +18,28 @@ double tutti_device_region_s(tutti_conf_real region_us)
 
 /* ---- what a rank has ---- */
 
-enum { HOST, GPUS, WHOLE }; /* of an offer */
+enum { HOST, FIRST, GPUS, WHOLE }; /* of an offer */
 
-/* The host's name as a number above 0 that a double holds exactly (FNV-1a, its upper 48 bits). */
+/* A name as a number above 0 that a double holds exactly (FNV-1a, its upper 48 bits). */
+static double number_of(const char *name)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return (double)(hash >> 16) + 1;
+}
+
 static double host_number(void)
 {
     char name[256] = "";
-    uint64_t hash = 14695981039346656037u;
     gethostname(name, sizeof name - 1);
-    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    return (double)(hash >> 16) + 1;
+    return number_of(name);
+}
+
+/* Where the first GPU is that this rank sees; 0: it sees none. */
+static double first_number(int gpus)
+{
+    tutti_device_info info;
+    return gpus && !devices->info(0, &info) ? number_of(info.bus) : 0;
 }
 
 /* Whether this build has convolutions for GPUs, which need a library that CUDA does not bring. */
@@ -42,6 +54,7 @@ void tutti_device_offer(int rank, int ranks, double offers[])
     double *mine = offers + rank * TUTTI_DEVICE_OFFER;
     mine[HOST] = host_number();
     mine[GPUS] = devices->count();
+    mine[FIRST] = first_number((int)mine[GPUS]);
     mine[WHOLE] = has_convolutions();
 }
 
@@ -81,13 +94,14 @@ static tutti_status refuse(int rank, int ranks, const double offers[])
     return tutti_fail(TUTTI_ERR_USAGE, "--device cuda: %s (or use --device cpu)", lacks);
 }
 
-/* Of the ranks of this host: how many there are, and this rank's number among them. */
+/* Of the ranks of this host that see the same GPUs: how many there are, and this rank's number among them. */
 static int count_local(int rank, int ranks, const double offers[], int *local)
 {
     int count = 0;
     *local = 0;
     for (int r = 0; r < ranks; r++) {
-        const int here = offer_of(offers, r)[HOST] == offer_of(offers, rank)[HOST];
+        const int here = offer_of(offers, r)[HOST] == offer_of(offers, rank)[HOST] &&
+                         offer_of(offers, r)[FIRST] == offer_of(offers, rank)[FIRST];
         count += here;
         *local += here && r < rank;
     }

@@ -1,6 +1,7 @@
 /* --device: where the kernels of a training program run. The setting, in the form of
- * designs/exchange/settings.h, and which GPU is whose: a rank each, by the order of the ranks of a host,
- * and several ranks share one where there are fewer. Threads: [M]. */
+ * designs/exchange/settings.h, and which GPU is whose: a rank each, by the order of the ranks of a host
+ * that see the same GPUs (a launcher may show each of them others), and several ranks share one where there are
+ * fewer. Threads: [M]. */
 #ifndef TUTTI_SESSION_DEVICE_H
 #define TUTTI_SESSION_DEVICE_H
 
@@ -44,7 +45,7 @@
 double tutti_device_region_s(tutti_conf_real region_us);
 
 /* What each rank says of itself, as a row of numbers. */
-enum { TUTTI_DEVICE_OFFER = 3 };
+enum { TUTTI_DEVICE_OFFER = 4 };
 /* This rank's row in an otherwise zero table of `ranks` rows, of which the ranks then take the maximum. */
 void tutti_device_offer(int rank, int ranks, double offers[]);
 /* Where this rank computes, from the whole table; on a GPU, with the tf32 and the engines that *place has. USAGE, on

@@ -49,6 +49,20 @@ for ranks in 2 4; do
     [ $ranks = 4 ] || TUTTI_FAKE_DEVICES=1 same "$wanted" mpi $ranks --transport auto
 done
 same "$wanted" nccl 4 --transport auto --lanes 3 --design concurrent
+# Ranks that see different GPUs, as a launcher may bind them: each has one of its own, and none says that GPUs are shared.
+sees() { # GPUS...: those of each rank
+    local visible command=()
+    for visible in "$@"; do
+        command+=(${command:+:} -np 1 -x "CUDA_VISIBLE_DEVICES=$visible" "$program" "${arguments[@]}" --algorithm direct --device cuda --transport nccl)
+    done
+    "${MPIRUN:-mpirun}" "${command[@]}" > "$scratch/log" 2>&1 && [ "$(grep -o 'weights [0-9a-f]*' "$scratch/log")" = "$wanted" ] &&
+        ! grep -q 'of this host share' "$scratch/log" && return
+    echo "ranks that see the GPUs $*:"
+    cat "$scratch/log"
+    failed=1
+}
+sees 0,1 2,3 0,1 2,3
+sees 0 1 2 3
 # Groups have communicators of their own, also groups of two, and messages go through main memory.
 layout=(--layout stages=2,replicas=2 --micro-batches 2)
 wanted=$(weights 4 "${layout[@]}")
