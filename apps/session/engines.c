@@ -25,6 +25,38 @@ static tutti_status choose(const tutti_graph *graph, const tutti_binding_place *
     return status ? status : tutti_binding_choose_engines(graph, place);
 }
 
+/* The first engine in the table that is of another library than this rank's, or of another version; NULL: none. */
+static const char *find_foreign(const tutti_engines *given, const char *library)
+{
+    const size_t length = strlen(library);
+    for (int i = 0; i < tutti_engines_count(given); i++) {
+        const char *computed, *engine;
+        tutti_engines_row(given, i, &computed, &engine);
+        const int is_engine = strcmp(computed, gpu_key) != 0 && strstr(engine, " e") != NULL;
+        if (is_engine && (strncmp(engine, library, length) != 0 || engine[length] != ' '))
+            return engine;
+    }
+    return NULL;
+}
+
+/* Whether the table holds on this rank's GPU, with its library; else a warning says what does not. */
+static int holds(const tutti_engines *given, const tutti_device_info *info, const char *from)
+{
+    static const char then[] = "this run chooses others, and adds in another order";
+    char library[TUTTI_ENGINES_LIBRARY];
+    const char *gpu = tutti_engines_find(given, gpu_key);
+    const char *foreign = find_foreign(given, tutti_engines_library(library));
+    if (!gpu || strcmp(gpu, info->name) != 0)
+        tutti_log(TUTTI_LOG_WARN, "%s: its engines were chosen on %s, and this is %s: %s", from,
+            gpu ? gpu : "an unknown GPU", info->name, then);
+    else if (foreign)
+        tutti_log(TUTTI_LOG_WARN, "%s: its engines are those of %.*s, and this is %s: %s", from,
+            (int)(strstr(foreign, " e") - foreign), foreign, library, then);
+    else
+        return 1;
+    return 0;
+}
+
 tutti_status tutti_session_engines_read(
     const tutti_binding_place *place, const char *text, const char *from)
 {
@@ -34,14 +66,7 @@ tutti_status tutti_session_engines_read(
     if (!status) status = tutti_engines_new(&given);
     if (status) return status;
     status = tutti_engines_read(given, text);
-    const char *gpu = status ? NULL : tutti_engines_find(given, gpu_key);
-    if (!status && (!gpu || strcmp(gpu, info.name) != 0))
-        tutti_log(TUTTI_LOG_WARN,
-            "%s: its engines were chosen on %s, and this is %s: this run chooses others, and adds "
-            "in another order",
-            from, gpu ? gpu : "an unknown GPU", info.name);
-    else if (!status)
-        status = tutti_engines_read(place->engines, text);
+    if (!status && holds(given, &info, from)) status = tutti_engines_read(place->engines, text);
     tutti_engines_free(given);
     return status;
 }

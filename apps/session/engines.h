@@ -17,7 +17,8 @@ tutti_status tutti_session_engines_agree(
     tutti_exchange *exchange, const tutti_graph *graph, const tutti_binding_place *place);
 
 /* Reads the text of a table that was chosen on a GPU (tutti_engines_print) into the place's, or leaves it out, with a
- * warning that begins with `from`, if that GPU is of another kind than the place's. FORMAT, NOMEM (logged). */
+ * warning that begins with `from`, if that GPU is of another kind than the place's, or the library of another version
+ * than this rank's. FORMAT, NOMEM (logged). */
 tutti_status tutti_session_engines_read(
     const tutti_binding_place *place, const char *text, const char *from);
 

@@ -225,15 +225,20 @@ static tutti_status choose_engine(tutti_cudnn *k, const tutti_cudnn_conv *c)
 {
     tutti_engines *engines = tutti_engines_current();
     tutti_cudnn_engine given;
-    char computed[MOST_NAME];
+    char computed[MOST_NAME], library[TUTTI_ENGINES_LIBRARY];
     if (!engines) {
         tutti_cudnn_choose(k);
         return TUTTI_OK;
     }
     print_conv(c, computed);
     const char *text = tutti_engines_find(engines, computed);
-    if (text && !strcmp(text, none)) return TUTTI_OK;
-    if (!text || !tutti_cudnn_scan(text, &given)) return choose_by_timing(k, engines, computed);
+    if (!text) return choose_by_timing(k, engines, computed);
+    if (!strcmp(text, none)) return TUTTI_OK;
+    if (!tutti_cudnn_scan(text, &given))
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s: %s was chosen for it, and is not an engine of %s, which this rank has: use one "
+            "version of cuDNN on all hosts",
+            computed, text, tutti_engines_library(library));
     k->most = INT64_MAX;
     if (tutti_cudnn_take(k, &given)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,

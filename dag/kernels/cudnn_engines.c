@@ -1,5 +1,7 @@
 #include "dag/kernels/cudnn_engines.h"
 
+#include "dag/kernels/engines.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,16 +277,17 @@ int tutti_cudnn_list(tutti_cudnn *k, int most, tutti_cudnn_engine engine[])
 
 /* ---- texts ---- */
 
-static int print_version(char *text, size_t size)
+char *tutti_engines_library(char text[TUTTI_ENGINES_LIBRARY])
 {
     const int version = (int)cudnnGetVersion();
-    return snprintf(
-        text, size, "cuDNN %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    snprintf(text, TUTTI_ENGINES_LIBRARY, "cuDNN %d.%d.%d", version / 10000, version / 100 % 100,
+        version % 100);
+    return text;
 }
 
 char *tutti_cudnn_print(const tutti_cudnn_engine *engine, char text[TUTTI_CUDNN_TEXT])
 {
-    int at = print_version(text, TUTTI_CUDNN_TEXT);
+    int at = (int)strlen(tutti_engines_library(text));
     at += snprintf(text + at, TUTTI_CUDNN_TEXT - (size_t)at, " e%lld", (long long)engine->index);
     for (int i = 0; i < engine->knobs && at < TUTTI_CUDNN_TEXT; i++)
         at += snprintf(text + at, TUTTI_CUDNN_TEXT - (size_t)at, "%c%d=%lld", i ? ',' : ' ',
@@ -294,8 +297,8 @@ char *tutti_cudnn_print(const tutti_cudnn_engine *engine, char text[TUTTI_CUDNN_
 
 int tutti_cudnn_scan(const char *text, tutti_cudnn_engine *engine)
 {
-    char version[64];
-    const size_t length = (size_t)print_version(version, sizeof version);
+    char version[TUTTI_ENGINES_LIBRARY];
+    const size_t length = strlen(tutti_engines_library(version));
     int used = 0, knob;
     long long index, value;
     if (strncmp(text, version, length) || sscanf(text + length, " e%lld%n", &index, &used) != 1)

@@ -30,6 +30,11 @@ char *tutti_engines_print(const tutti_engines *engines);
 /* Adds the rows of such a text that the table does not have. FORMAT: a line is no row. */
 tutti_status tutti_engines_read(tutti_engines *engines, const char *text);
 
+/* The library whose engines kernels of this build take, with the version that was loaded, as texts of engines begin:
+ * "cuDNN 9.19.0"; "" in a build without it. Returns text. [A] */
+enum { TUTTI_ENGINES_LIBRARY = 64 };
+char *tutti_engines_library(char text[TUTTI_ENGINES_LIBRARY]);
+
 /* The kernels that this thread opens between the two use this table; NULL: none. */
 void tutti_engines_begin(tutti_engines *engines);
 void tutti_engines_end(void);

@@ -61,7 +61,7 @@ endif
 if HAVE_CUDNN
 libnet_la_SOURCES += $(cudnn_sources) $(libraries_of_cudnn)
 else
-libnet_la_SOURCES += dag/kernels/conv_none.c
+libnet_la_SOURCES += dag/kernels/conv_none.c dag/kernels/engines_none.c
 endif
 .cu.lo:
 	@$(MKDIR_P) $(@D)
@@ -70,5 +70,5 @@ endif
 	  $(AM_CPPFLAGS) $(CPPFLAGS) -prefer-non-pic -c -o $@ $<
 $(cuda_sources:.cu=.lo) $(cudnn_sources:.cu=.lo): $(cuda_headers)
 else
-libnet_la_SOURCES += dag/kernels/cuda_none.c
+libnet_la_SOURCES += dag/kernels/cuda_none.c dag/kernels/engines_none.c
 endif

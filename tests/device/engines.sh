@@ -37,7 +37,7 @@ train 1 --steps 2 --checkpoint "$scratch/two.safetensors"
 two=$(weights)
 [ "$(engines | grep -c ':cuDNN 9\.[0-9.]* e14 2=2$')" = "$(engines | wc -l)" ] && [ "$(engines | wc -l)" -ge 15 ] || wrong "engines: $(engines)"
 train 1 --steps 2 --engines heuristic
-[ "$(weights)" = "$two" ] && ! grep -q '"engines"' "$scratch/json" || wrong "without timing: $(weights), not $two"
+[ "$(weights)" = "$two" ] && ! grep -q '"engines":{' "$scratch/json" || wrong "without timing: $(weights), not $two"
 
 # A run that goes on takes the engines of its checkpoint, also where it would choose others.
 sed -i 's/e14 2=2/e14 2=1/g' "$scratch/two.safetensors"
@@ -46,6 +46,10 @@ train 1 --steps 3 --resume "$scratch/two.safetensors"
 train 1 --steps 3 --resume "$scratch/two.safetensors" --engines heuristic
 grep -q 'use --engines timed to continue with the same' "$scratch/log" || wrong "--resume without timing does not warn"
 train 1 --steps 3 --resume "$scratch/two.safetensors" --device cpu
+# Of another version of cuDNN it takes none.
+TUTTI_FAKE_CUDNN_VERSION=91800 train 1 --steps 3 --resume "$scratch/two.safetensors"
+grep -q 'its engines are those of cuDNN 9[0-9.]*, and this is cuDNN 9.18.0: this run chooses others' "$scratch/log" &&
+    [ "$(engines | grep -c ':cuDNN 9.18.0 e14 2=2$')" = "$(engines | wc -l)" ] || wrong "engines of another cuDNN: $(engines)"
 gpu=$(grep -ao 'GPU = [^\\]*' "$scratch/two.safetensors" | head -n 1)
 gpu=${gpu#GPU = }
 sed -i "s/GPU = $gpu/GPU = ${gpu//?/x}/" "$scratch/two.safetensors"
@@ -54,19 +58,24 @@ grep -q "its engines were chosen on xx*, and this is $gpu" "$scratch/log" && [ "
     wrong "engines of another GPU: $(engines)"
 
 # Two ranks, of which one lacks the engine that is the fastest of the other: rank 0 chooses.
-pair() { # RANK OPTION...
-    local lacks=(-x TUTTI_FAKE_CUDNN_LACKS=14:2) zero=() one=()
-    if [ "$1" = 0 ]; then zero=("${lacks[@]}"); else one=("${lacks[@]}"); fi
+lacks=TUTTI_FAKE_CUDNN_LACKS=14:2
+pair() { # RANK VARIABLE=VALUE OPTION...: that rank has this
+    local zero=() one=()
+    if [ "$1" = 0 ]; then zero=(-x "$2"); else one=(-x "$2"); fi
     rm -f "$scratch/json"
-    "${MPIRUN:-mpirun}" -np 1 "${zero[@]}" "$program" "${with[@]}" --json "$scratch/json" "${@:2}" : \
-        -np 1 "${one[@]}" "$program" "${with[@]}" --json "$scratch/json" "${@:2}" > "$scratch/log" 2>&1
+    "${MPIRUN:-mpirun}" -np 1 "${zero[@]}" "$program" "${with[@]}" --json "$scratch/json" "${@:3}" : \
+        -np 1 "${one[@]}" "$program" "${with[@]}" --json "$scratch/json" "${@:3}" > "$scratch/log" 2>&1
 }
-pair 0 --steps 2 || wrong "rank 0 lacks an engine: status $?"
+pair 0 $lacks --steps 2 || wrong "rank 0 lacks an engine: status $?"
 [ "$(engines | grep -c 'e14 2=1$')" = "$(engines | wc -l)" ] && [ -n "$(engines)" ] || wrong "engines of two ranks: $(engines)"
-pair 1 --steps 2
+pair 1 $lacks --steps 2
 status=$?
 [ $status = 1 ] && grep -q 'cannot open the engine that was chosen for it, cuDNN 9[0-9.]* e14 2=2: use GPUs of one kind' "$scratch/log" ||
     wrong "rank 1 lacks an engine: status $status"
+pair 1 TUTTI_FAKE_CUDNN_VERSION=91800 --steps 2
+status=$?
+[ $status = 1 ] && grep -q 'cuDNN 9[0-9.]* e14 2=2 was chosen for it, and is not an engine of cuDNN 9.18.0, which this rank has: use one' "$scratch/log" ||
+    wrong "rank 1 has another cuDNN: status $status"
 
 # Three ranks, of which each has convolutions that those before it do not have.
 "${MPIRUN:-mpirun}" -np 3 "$TUTTI_BUILDDIR/tests/device/engine_ranks" > "$scratch/log" 2>&1 || wrong "three ranks: status $?"
