@@ -31,4 +31,7 @@ mkdir "$dir/empty/bin"
 printf '#!/bin/sh\necho this machine has no compiler\nexit 1\n' > "$dir/empty/bin/nvcc"
 chmod +x "$dir/empty/bin/nvcc"
 refuses 1 "$dir/empty/bin/nvcc fails: this machine has no compiler" configures with "--with-cuda=$dir/empty"
+# One that compiles for 7.5.
+printf '#!/bin/sh\nexec "${CC:-cc}" -x c++ -D__global__= -D__CUDA_ARCH__=750 -fsyntax-only conftest.cu\n' > "$dir/empty/bin/nvcc"
+refuses 1 'kernels need compute capability 8.0 or higher: see CUDA_GENCODE' configures with "--with-cuda=$dir/empty"
 finish
