@@ -81,6 +81,9 @@ int tutti_comm_edges_aside(const tutti_comm *comm);
 int tutti_comm_is_severed(const tutti_comm *comm);
 /* How many collectives have been posted on a lane: the number of the next one. */
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
+/* Whether messages of this collective have tags, so that it cannot be mixed with one that differs on another rank.
+ * [P] */
+int tutti_comm_tags_messages(const tutti_comm *comm, const tutti_coll_args *args);
 /* Whether the lane's depth allows another post now. Progress makes room. */
 int tutti_comm_has_room(const tutti_comm *comm, int lane);
 

@@ -171,6 +171,12 @@ int64_t tutti_comm_posted(const tutti_comm *comm, int lane)
     return comm->lane[lane].posted;
 }
 
+int tutti_comm_tags_messages(const tutti_comm *comm, const tutti_coll_args *args)
+{
+    return args->memory != TUTTI_MEMORY_DEVICE ||
+           (comm->transport->arithmetic && !comm->transport->shares_slots);
+}
+
 int tutti_comm_has_room(const tutti_comm *comm, int lane)
 {
     const tutti_comm_lane *l = &comm->lane[lane];

@@ -84,12 +84,12 @@ static void record_moves(tutti_entry *entry)
     entry->moved_s = tutti_clock_s();
 }
 
-/* Sums of GPU memory have no tags: until the ranks are known to have started the same one, the result may mix
- * different collectives. */
+/* A library's sums of GPU memory (NCCL) have no tags: until the ranks are known to have started the same one, the
+ * result may mix different collectives. */
 static int may_end(const tutti_driver *d, const tutti_entry *entry)
 {
-    int tagged = entry->args.memory != TUTTI_MEMORY_DEVICE || !d->verify;
-    return tagged || tutti_verify_agrees(d->verify, entry->lane, entry->posted);
+    return !d->verify || tutti_comm_tags_messages(d->comm, &entry->args) ||
+           tutti_verify_agrees(d->verify, entry->lane, entry->posted);
 }
 
 /* Whether an entry in flight ends now. Queue lock held. */

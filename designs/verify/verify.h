@@ -55,7 +55,7 @@ void tutti_verify_close(tutti_verify *verify); /* accepts NULL */
 tutti_status tutti_verify_admit(
     tutti_verify *verify, const tutti_fingerprint *fingerprint, int *may_start);
 /* Whether the left neighbour's number-th collective of this lane is the same; always with FULL. Collectives without
- * tags (of GPU memory), which might be summed with anything, end no earlier. */
+ * tags (tutti_comm_tags_messages), which might be summed with anything, end no earlier. */
 int tutti_verify_agrees(const tutti_verify *verify, int lane, int64_t number);
 /* Advances the comparison. *sentence: what differs, once known, for the log of every rank; else
  * NULL. COMM, NOMEM. */

@@ -72,6 +72,7 @@ static void run_there(tutti_comm *comm, tutti_coll_args *a, const memory *m, int
     a->send = in_place ? NULL : m->gpu_in;
     a->recv = m->gpu_out;
     a->memory = TUTTI_MEMORY_DEVICE;
+    must(tutti_comm_tags_messages(comm, a), "messages without tags");
     must(tutti_comm_prepare(comm, a, &bytes) == TUTTI_OK, "memory for a collective");
     fake_forbid(1u << FAKE_ALLOCATIONS);
     must(run(comm, a) == TUTTI_OK, "in a GPU's memory");

@@ -124,7 +124,7 @@ static void check_kind(rank *r, tutti_coll_kind kind, int lane)
     tutti_coll_request *request;
     tutti_status status = tutti_coll_post(r->comm, lane, &args, &request);
     if (!status) status = tutti_coll_wait(r->comm, request, 30);
-    r->wrong += status != TUTTI_OK;
+    r->wrong += status != TUTTI_OK || tutti_comm_tags_messages(r->comm, &args);
     if (!status) tutti_coll_free(request);
     cudaMemcpy(host, device, all * sizeof *host, cudaMemcpyDefault);
     for (size_t i = 0; i < all; i++) {
