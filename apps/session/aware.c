@@ -89,6 +89,11 @@ static void aware_give(tutti_arithmetic *t, void *memory)
 
 /* ---- steps ---- */
 
+static tutti_status aware_select(tutti_arithmetic *t)
+{
+    return devices->select(((aware *)t)->gpu);
+}
+
 static int aware_combines(const tutti_arithmetic *t, tutti_dtype dtype, tutti_reduce_op op)
 {
     (void)t;
@@ -208,6 +213,7 @@ static void aware_close(tutti_arithmetic *t)
 }
 
 static const tutti_arithmetic_ops aware_ops = {
+    .select = aware_select,
     .combines = aware_combines,
     .start = aware_start,
     .test = aware_test,

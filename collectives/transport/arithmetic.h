@@ -33,6 +33,9 @@ typedef struct tutti_local {
 } tutti_local;
 
 typedef struct tutti_arithmetic_ops {
+    /* Makes the device the calling thread's, before a transport is given memory of it, or looks at messages of such
+     * memory: a library that moves it may ask which device that is. */
+    tutti_status (*select)(tutti_arithmetic *a);
     int (*combines)(const tutti_arithmetic *a, tutti_dtype dtype, tutti_reduce_op op); /* [P] */
     /* Starts a step. Steps end in the order in which they started, wait for no other rank, and are not
      * cancelled. */

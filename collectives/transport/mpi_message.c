@@ -120,7 +120,8 @@ tutti_status tutti_mpi_isend(tutti_transport *transport, int lane, int peer, int
     const tutti_mpi_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
     tutti_mpi_message *m;
     if (is_broken(t)) return TUTTI_ERR_COMM;
-    tutti_status status = message_new(t, &like, &m);
+    tutti_status status = tutti_transport_select_device(transport);
+    if (!status) status = message_new(t, &like, &m);
     if (status) return status;
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         const char *from = (const char *)data + (size_t)i * t->piece;
@@ -141,7 +142,8 @@ tutti_status tutti_mpi_irecv(tutti_transport *transport, int lane, int peer, int
     tutti_mpi *t = (tutti_mpi *)transport;
     const tutti_mpi_message like = {.peer = peer, .lane = lane, .bytes = bytes};
     tutti_mpi_message *m;
-    tutti_status status = message_new(t, &like, &m);
+    tutti_status status = tutti_transport_select_device(transport);
+    if (!status) status = message_new(t, &like, &m);
     if (status) return status;
     peer = peer == TUTTI_ANY_RANK ? MPI_ANY_SOURCE : rank_of(t, peer);
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {

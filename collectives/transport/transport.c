@@ -24,6 +24,12 @@ int tutti_transport_takes_device(const tutti_transport *transport)
     return transport->arithmetic || transport->device_collectives;
 }
 
+tutti_status tutti_transport_select_device(tutti_transport *transport)
+{
+    tutti_arithmetic *arithmetic = transport->arithmetic;
+    return arithmetic ? arithmetic->ops->select(arithmetic) : TUTTI_OK;
+}
+
 tutti_status tutti_transport_grow(
     tutti_transport *transport, int lanes, const tutti_members *members, int *done)
 {

@@ -6,6 +6,12 @@ struct tutti_local_step {
     int gone; /* it was taken for ended before its time */
 };
 
+static tutti_status arithmetic_select(tutti_arithmetic *base)
+{
+    (void)base;
+    return TUTTI_OK;
+}
+
 static int arithmetic_combines(const tutti_arithmetic *a, tutti_dtype dtype, tutti_reduce_op op)
 {
     (void)a, (void)dtype, (void)op;
@@ -72,6 +78,7 @@ static void arithmetic_close(tutti_arithmetic *base)
 }
 
 const tutti_arithmetic_ops tutti_virtual_arithmetic_ops = {
+    .select = arithmetic_select,
     .combines = arithmetic_combines,
     .start = arithmetic_start,
     .test = arithmetic_test,

@@ -58,7 +58,7 @@ preload=
 mapfile -t designs < <("$TUTTI_BUILDDIR/apps/tutti-info" --list designs | grep -vx naive)
 wanted=$(weights 2 --algorithm direct)
 for i in "${!designs[@]}"; do
-    TUTTI_FAKE_ORDER=${orders[i % 3]} same "$wanted" 2 --algorithm direct --design "${designs[i]}"
+    TUTTI_FAKE_DEVICES=2 TUTTI_FAKE_ORDER=${orders[i % 3]} same "$wanted" 2 --algorithm direct --design "${designs[i]}"
 done
 TUTTI_FAKE_ORDER=late TUTTI_FAKE_DEVICES=3 same "$(weights 3 --algorithm ring --device cuda --transport mpi)" 3 --algorithm ring
 # Gradients in bf16, which are added in float32.

@@ -2,7 +2,8 @@
  * that MPI takes the memory of GPUs (TUTTI_FAKE_AWARE=0: that it does not), and carries it through
  * memory of the host, as such an MPI may: what is sent is read when the send starts, and what has arrived
  * is written when the program is told of it. Both are copies on a stream of its own, so to read what a
- * stream has not yet written, as far as the program has seen, is the misuse that the fake device finds. */
+ * stream has not yet written, as far as the program has seen, is the misuse that the fake device finds. As some do,
+ * it works on the calling thread's device, which must be that of the memory. */
 #include <cuda_runtime_api.h>
 #include <mpi.h>
 #ifdef OPEN_MPI
@@ -50,16 +51,16 @@ static int is_device(const void *memory, int *device)
 
 static void copy(int device, void *to, const void *from, size_t bytes)
 {
-    int before;
-    must(cudaGetDevice(&before) == cudaSuccess && cudaSetDevice(device) == cudaSuccess, "a device");
+    int current;
+    must(cudaGetDevice(&current) == cudaSuccess && current == device,
+        "the calling thread's device is another one than that of the memory");
     pthread_mutex_lock(&lock);
     if (!stream[device])
         must(cudaStreamCreateWithFlags(&stream[device], cudaStreamNonBlocking) == cudaSuccess,
             "a stream");
     pthread_mutex_unlock(&lock);
     must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream[device]) == cudaSuccess &&
-             cudaStreamSynchronize(stream[device]) == cudaSuccess &&
-             cudaSetDevice(before) == cudaSuccess,
+             cudaStreamSynchronize(stream[device]) == cudaSuccess,
         "a copy");
 }
 
