@@ -74,9 +74,11 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
         if (status) tutti_transport_close(*transport);
         return status;
     }
+    x->setting_up = x->attached ? "MPI_Comm_dup" : "MPI_Init";
     status = boot_mpi(x);
     if (status) return status;
     x->booted = 1;
+    x->setting_up = "the comparison of what all ranks were started with";
     status = tutti_boot_agree(&x->boot, open_links(x, x->boot.size));
     if (!status) status = compare_ranks(x);
     if (!status && !x->options.design->start->main_drives && !x->options.manual)
@@ -84,8 +86,10 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
     const tutti_exchange_options *o = &x->options;
     int lanes = o->lanes + has_control(x, x->boot.size) + o->messages;
+    x->setting_up = "the making of communicators";
     if (!status) status = tutti_transport_mpi(x->boot.comm, lanes, transport);
     if (status || !o->choose_transport) return status;
+    x->setting_up = "the making of connections";
     status = o->choose_transport(o->choose_ctx, transport, o->lanes, o->setup_timeout_s);
     if (status) tutti_transport_close(*transport);
     return status;
@@ -167,6 +171,12 @@ static int are_calls_busy(void *ctx)
     tutti_exchange *x = ctx;
     return tutti_clocks_busy(x->clocks) || tutti_halt_busy(x->halt) ||
            tutti_active_messages_busy(x->messages);
+}
+
+static const char *setup_at(void *ctx)
+{
+    const tutti_exchange *x = ctx;
+    return x->setting_up;
 }
 
 static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control **control)
@@ -251,8 +261,10 @@ tutti_status tutti_exchange_start_thread(tutti_exchange *x)
         .watch = o->watch,
         .setup = set_up_exchange,
         .teardown = tear_down_exchange,
+        .setup_at = setup_at,
         .tick = pass_calls,
         .busy = are_calls_busy,
         .ctx = x};
+    x->setting_up = "its beginning";
     return tutti_comm_thread_open(&thread, &x->thread);
 }

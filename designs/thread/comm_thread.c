@@ -268,8 +268,9 @@ static tutti_status open_on_thread(tutti_comm_thread *t)
     }
     pthread_detach(t->thread);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
-        "the communication layer was not set up within %g s: has another rank not started?",
-        t->options.setup_timeout_s);
+        "the communication layer was not set up within %g s: has another rank not started? (this "
+        "rank is in %s)",
+        t->options.setup_timeout_s, t->options.setup_at(t->options.ctx));
 }
 
 tutti_status tutti_comm_thread_open(

@@ -26,6 +26,8 @@ typedef struct tutti_comm_thread_options {
      * control stays NULL if ranks exchange no control messages. orderly: no rank is missing. */
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
     void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control, int orderly);
+    /* What setup is at, of any thread; never NULL. */
+    const char *(*setup_at)(void *ctx);
     /* In every pass, as the driver's tick; and whether passes are needed although the driver is idle. [A] */
     void (*tick)(void *ctx);
     int (*busy)(void *ctx);
