@@ -25,6 +25,7 @@ open_places() { # LANE
     mkdir -p "$dir/session" "$dir/dumps" "$shared"
     launch_segments "$mpi" "$shared"
     launch_scratch "$mpi" "$dir/session"
+    rmdir "$dir"/session/*/kept "$dir"/session/* 2> /dev/null || true # one launcher at a time: what is there later was left
 }
 
 micro_batches=4

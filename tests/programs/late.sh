@@ -46,6 +46,7 @@ done
 mkdir "$dir/aside"
 ( # beside the next ones: they only wait
     dir=$dir/aside
+    limits+=("TUTTI_STALL_ABORT=$((3 * abort))") # what they say comes after 5 s of passes
     runs 1 funneled gone # who has left in order has nothing in flight, and says no more
     says 'rank 1: warning: rank 0 did not leave within 3 s'
     says 'rank 1 has left, but rank 0 waits'
@@ -58,9 +59,12 @@ aside=$!
 runs 1 funneled away 3 # who has left cannot end it either
 says 'rank [01] has not reached it; blocked by collective "message" of a group or an edge, posted'
 says 'the stall limit: all ranks end'
+stall=("${limits[@]}")
+limits+=("TUTTI_STALL_ABORT=$((3 * abort))")
 runs 1 funneled left
 says 'rank 1 has left, but rank 0 waits for one more collective of all ranks with it'
 says 'rank 0: comm'
+limits=("${stall[@]}")
 for design in funneled chained; do
     late=$((6 + 3 * slow)) runs 0 $design part 3 # a rank that did its part before it left is not missed
     says_not 'has left\|stall report\|error\|all ranks end'
