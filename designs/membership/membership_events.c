@@ -204,10 +204,18 @@ void tutti_membership_snapshot(tutti_membership_machine *m, int64_t newest, int6
 
 /* ---- losses ---- */
 
+/* A member has lost a newcomer: the others need not connect to it. One that has never been connected to it would try
+ * until its time is over. */
+static void show_others(const machine *m, uint64_t lost)
+{
+    if (m->epoch && m->guests & lost) tutti_membership_show(m, m->guests & ~lost_of(m));
+}
+
 void tutti_membership_lost(tutti_membership_machine *m, int64_t id, int certain)
 {
     const int p = tutti_membership_find(m, id);
     if (p < 0 || p == m->self || m->phase == TUTTI_MEMBERSHIP_ENDED) return;
+    const uint64_t lost = bit_of(p) & ~lost_of(m);
     begin_anew(m);
     m->asked &= ~bit_of(p);
     m->linked &= ~bit_of(p);
@@ -215,6 +223,7 @@ void tutti_membership_lost(tutti_membership_machine *m, int64_t id, int certain)
         m->gone |= bit_of(p);
     else
         tutti_membership_suspect(m, bit_of(p));
+    show_others(m, lost);
     tutti_membership_say_ready(m);
     tutti_membership_reconsider(m);
 }
@@ -225,6 +234,7 @@ static void on_suspect(machine *m, int from, const message *what)
     (void)from;
     if (p < 0 || p == m->self || !m->epoch || lost_of(m) & bit_of(p)) return;
     m->silent |= bit_of(p);
+    show_others(m, bit_of(p));
     tutti_membership_reconsider(m);
 }
 

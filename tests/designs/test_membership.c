@@ -556,6 +556,31 @@ START_TEST(a_newcomer_waits_for_the_next_list)
 }
 END_TEST
 
+/* What a member sends. */
+static void keep_view(void *ctx, int64_t to, const tutti_membership_message *what)
+{
+    tutti_membership_message *view = ctx;
+    if (to == 5 && what->kind == TUTTI_MEMBERSHIP_VIEW) *view = *what;
+}
+
+/* Newcomer 5 has been shown newcomer 4, which is lost before the two are connected: it is shown that it need not wait. */
+START_TEST(a_newcomer_is_shown_who_is_lost)
+{
+    static world w;
+    tutti_membership_message view = {.n = 0};
+    world_open(&w, 3, WORLD_RANKS, 1);
+    tutti_membership_machine *m = &w.rank[0].machine;
+    m->acts.ctx = &view;
+    m->acts.send = keep_view;
+    knock(&w, 4);
+    knock(&w, 5);
+    ck_assert_int_eq(view.n, 4);
+    tutti_membership_lost(m, 4, _i);
+    ck_assert_int_eq(view.n, 3);
+    for (int i = 0; i < view.n; i++) ck_assert_int_ne(view.entry[i].id, 4);
+}
+END_TEST
+
 START_TEST(options_are_checked)
 {
     static const struct {
@@ -599,6 +624,7 @@ int main(void)
     tcase_add_test(tcase, a_place_that_is_used_again);
     tcase_add_test(tcase, a_newcomer_waits_for_the_next_snapshot);
     tcase_add_loop_test(tcase, a_newcomer_waits_for_none_that_is_lost, 0, 2);
+    tcase_add_loop_test(tcase, a_newcomer_is_shown_who_is_lost, 0, 2);
     tcase_add_loop_test(tcase, a_newcomer_waits_for_the_next_list, 0, 2);
     tcase_add_test(tcase, options_are_checked);
     tcase_add_test(tcase, where_ranks_die_the_others_go_on);
