@@ -23,6 +23,7 @@ struct tutti_local_step {
 typedef struct aware {
     tutti_arithmetic base;
     int gpu;
+    int lost; /* it cannot be selected any more */
     void *stream;
     piece *pieces;
     tutti_local_step *idle;
@@ -89,9 +90,10 @@ static void aware_give(tutti_arithmetic *t, void *memory)
 
 /* ---- steps ---- */
 
-static tutti_status aware_select(tutti_arithmetic *t)
+static void aware_select(tutti_arithmetic *t)
 {
-    return devices->select(((aware *)t)->gpu);
+    aware *a = (aware *)t;
+    if (!a->lost) a->lost = devices->select(a->gpu) != TUTTI_OK; /* which is said once */
 }
 
 static int aware_combines(const tutti_arithmetic *t, tutti_dtype dtype, tutti_reduce_op op)

@@ -34,8 +34,9 @@ typedef struct tutti_local {
 
 typedef struct tutti_arithmetic_ops {
     /* Makes the device the calling thread's, before a transport is given memory of it, or looks at messages of such
-     * memory: a library that moves it may ask which device that is. */
-    tutti_status (*select)(tutti_arithmetic *a);
+     * memory: a library that moves it may ask which device that is. A device that is lost is no error here, but one of
+     * the steps: messages of main memory, which tell the other ranks of it, still travel. */
+    void (*select)(tutti_arithmetic *a);
     int (*combines)(const tutti_arithmetic *a, tutti_dtype dtype, tutti_reduce_op op); /* [P] */
     /* Starts a step. Steps end in the order in which they started, wait for no other rank, and are not
      * cancelled. */

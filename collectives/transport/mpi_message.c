@@ -120,9 +120,9 @@ tutti_status tutti_mpi_isend(tutti_transport *transport, int lane, int peer, int
     const tutti_mpi_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
     tutti_mpi_message *m;
     if (is_broken(t)) return TUTTI_ERR_COMM;
-    tutti_status status = tutti_transport_select_device(transport);
-    if (!status) status = message_new(t, &like, &m);
+    tutti_status status = message_new(t, &like, &m);
     if (status) return status;
+    tutti_transport_select_device(transport);
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         const char *from = (const char *)data + (size_t)i * t->piece;
         int piece = (int)piece_bytes(t, bytes, i);
@@ -142,9 +142,9 @@ tutti_status tutti_mpi_irecv(tutti_transport *transport, int lane, int peer, int
     tutti_mpi *t = (tutti_mpi *)transport;
     const tutti_mpi_message like = {.peer = peer, .lane = lane, .bytes = bytes};
     tutti_mpi_message *m;
-    tutti_status status = tutti_transport_select_device(transport);
-    if (!status) status = message_new(t, &like, &m);
+    tutti_status status = message_new(t, &like, &m);
     if (status) return status;
+    tutti_transport_select_device(transport);
     peer = peer == TUTTI_ANY_RANK ? MPI_ANY_SOURCE : rank_of(t, peer);
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         char *to = (char *)data + (size_t)i * t->piece;

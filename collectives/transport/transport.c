@@ -24,10 +24,10 @@ int tutti_transport_takes_device(const tutti_transport *transport)
     return transport->arithmetic || transport->device_collectives;
 }
 
-tutti_status tutti_transport_select_device(tutti_transport *transport)
+void tutti_transport_select_device(tutti_transport *transport)
 {
     tutti_arithmetic *arithmetic = transport->arithmetic;
-    return arithmetic ? arithmetic->ops->select(arithmetic) : TUTTI_OK;
+    if (arithmetic) arithmetic->ops->select(arithmetic);
 }
 
 tutti_status tutti_transport_grow(

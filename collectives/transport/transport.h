@@ -142,7 +142,7 @@ void tutti_transport_close_device(tutti_transport *transport);
 /* Whether buffers may be device memory. [P] */
 int tutti_transport_takes_device(const tutti_transport *transport);
 /* Makes its arithmetic's device, if it has one, the calling thread's (tutti_arithmetic_ops.select). */
-tutti_status tutti_transport_select_device(tutti_transport *transport);
+void tutti_transport_select_device(tutti_transport *transport);
 /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among them). Every rank
  * calls it, in the same order, and again until *done; it never waits. No message of GPU memory is under way meanwhile.
  * UNSUPPORTED: the transport cannot; COMM, NOMEM. */

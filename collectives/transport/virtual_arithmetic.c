@@ -6,10 +6,9 @@ struct tutti_local_step {
     int gone; /* it was taken for ended before its time */
 };
 
-static tutti_status arithmetic_select(tutti_arithmetic *base)
+static void arithmetic_select(tutti_arithmetic *base)
 {
     (void)base;
-    return TUTTI_OK;
 }
 
 static int arithmetic_combines(const tutti_arithmetic *a, tutti_dtype dtype, tutti_reduce_op op)
