@@ -63,6 +63,7 @@ START_TEST(starpu_starts_when_it_has_its_turn)
     ck_assert_int_eq(starpu_conf_init(&conf), 0);
     conf.ncpus = 1;
     conf.ncuda = conf.nopencl = 0;
+    ck_assert_ok(tutti_run_home_prepare());
     snprintf(here, sizeof here, "starpu-%d", tutti_run_home_number());
     snprintf(elsewhere, sizeof elsewhere, "starpu-%d", (tutti_run_home_number() + 1) % 16);
     ck_assert_ok(tutti_process_lock_take(here, "a test", 0, 60, &lock));
