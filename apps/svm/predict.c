@@ -252,12 +252,14 @@ static tutti_status scale_and_decide(
 
 /* How many rows are decided at a time. Many classes have many pairs, whose values take up to 64 MB. Scaled rows may
  * have many values: up to 24 MB, or a batch. */
-static int64_t rows_at_once(const tutti_svm_model *m, int64_t rows)
+static int64_t rows_at_once(const tutti_svm_model *m, const tutti_rows *all)
 {
     enum { VALUES = 8 << 20, SCALED = 2 << 20 };
     const int64_t fit = VALUES / tutti_svm_pairs(m->classes) + 1;
-    const int64_t few = SCALED / (m->scaling.filled + 1), scaled = few > BATCH ? few : BATCH;
-    if (fit < rows) rows = fit;
+    const int64_t each =
+        m->scaling.filled + all->nonzeros / (all->count + 1) + 1; /* values of a scaled row */
+    const int64_t few = SCALED / each, scaled = few > BATCH ? few : BATCH;
+    const int64_t rows = fit < all->count ? fit : all->count;
     return tutti_svm_scaling_is_set(&m->scaling) && scaled < rows ? scaled : rows;
 }
 
@@ -265,7 +267,7 @@ static int64_t rows_at_once(const tutti_svm_model *m, int64_t rows)
 static tutti_status predict_all(tutti_svm_world *world, const tutti_svm_model *m, int probability,
     const tutti_rows *rows, FILE *out, int64_t *right)
 {
-    const int64_t pairs = tutti_svm_pairs(m->classes), most = rows_at_once(m, rows->count);
+    const int64_t pairs = tutti_svm_pairs(m->classes), most = rows_at_once(m, rows);
     double *p = tutti_svm_new(m->classes, sizeof *p),
            *value = tutti_svm_new(most * pairs, sizeof *value);
     tutti_status status = p && value ? TUTTI_OK : TUTTI_ERR_NOMEM;

@@ -161,6 +161,7 @@ static double scale_value(const tutti_svm_scaling *s, int64_t f, double x)
     const double y = s->lower + (s->upper - s->lower) * (x - min) / (max - min);
     if (isfinite(y) && isfinite(max - min)) return y;
     const double share = (x / 4 - min / 4) / (max / 4 - min / 4); /* no difference overflows */
+    if (!isfinite(share)) return y;
     return s->lower * (1 - share) + s->upper * share;
 }
 
@@ -183,7 +184,10 @@ tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows 
     status = tutti_svm_agree(world, status);
     if (!status) status = share_ranges(world, s);
     if (!status) status = list_filled(s);
-    if (status) tutti_svm_scaling_free(s);
+    if (status == TUTTI_ERR_TIMEOUT)
+        *s = (tutti_svm_scaling){0}; /* messages may still use its memory */
+    else if (status)
+        tutti_svm_scaling_free(s);
     return status;
 }
 
@@ -235,10 +239,11 @@ static tutti_status print_piece(const tutti_svm_scaling *s, const tutti_rows *ro
         tutti_rows_clear(&row);
         status = tutti_svm_scaling_add(s, rows, *next, &row);
         if (status) break;
-        fprintf(out, "%.17g ", row.label[0]);
+        int lost = fprintf(out, "%.17g ", row.label[0]) < 0;
         for (int64_t k = 0; k < row.nonzeros; k++)
-            fprintf(out, "%" PRIu32 ":%g ", row.index[k], tutti_rows_value(&row, k));
-        fprintf(out, "\n");
+            lost |= fprintf(out, "%" PRIu32 ":%g ", row.index[k], tutti_rows_value(&row, k)) < 0;
+        lost |= fprintf(out, "\n") < 0;
+        if (lost) status = tutti_svm_no_memory(1, *bytes);
         ++*next;
     }
     tutti_rows_free(&row);
