@@ -46,7 +46,13 @@ struct tutti_inquiry {
 
 /* Fields of the messages. */
 enum { ABOUT, ABOUT_KEY };
-enum { PLACE = 255, CAN_MOVE = 256, ANNOUNCED = 512, AWAY = 1024 }; /* bits of a place */
+enum {
+    PLACE = 255,
+    CAN_MOVE = 256,
+    ANNOUNCED = 512,
+    AWAY = 1024,
+    LEFT = 2048
+}; /* bits of a place */
 enum { PID, STARTED };
 enum {
     STATE_ABOUT,
@@ -222,6 +228,7 @@ static tutti_stall_state look_at_self(
     tutti_stall_state s = {.known = 1,
         .answers = 1,
         .announced = q->doing && q->announced,
+        .left = look.leaving,
         .away = look.main_drives,
         .about = collective,
         .place = place_of(&look, &entry),
@@ -274,7 +281,8 @@ static void receive_query(void *ctx, const tutti_control_message *query)
             [STATE_BEHIND] = tutti_sequence_number(s.behind),
             [STATE_BEHIND_KEY] = tutti_driver_key_of(q->driver, s.behind),
             [STATE_PLACE] = (int64_t)s.place | (s.can_move ? CAN_MOVE : 0) |
-                            (s.announced ? ANNOUNCED : 0) | (s.away ? AWAY : 0),
+                            (s.announced ? ANNOUNCED : 0) | (s.away ? AWAY : 0) |
+                            (s.left ? LEFT : 0),
             [STATE_SUBMITTED] = s.submitted,
             [STATE_ENDED] = s.ended,
             [STATE_TASKS] = s.tasks,
@@ -299,6 +307,7 @@ static void receive_state(void *ctx, const tutti_control_message *message)
         .can_move = (v[STATE_PLACE] & CAN_MOVE) != 0,
         .announced = (v[STATE_PLACE] & ANNOUNCED) != 0,
         .away = (v[STATE_PLACE] & AWAY) != 0,
+        .left = (v[STATE_PLACE] & LEFT) != 0,
         .place = (tutti_stall_place)(v[STATE_PLACE] & PLACE),
         .submitted = v[STATE_SUBMITTED],
         .ended = v[STATE_ENDED],

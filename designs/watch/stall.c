@@ -170,11 +170,12 @@ static void add_silence(text_buffer *p, const tutti_stall_state *s)
         [TUTTI_PULSE_RUNS] = "its process runs, but is stuck outside of Tutti",
         [TUTTI_PULSE_STOPPED] = "its process is stopped",
         [TUTTI_PULSE_GONE] = "its process has ended"};
-    append_text(p, "does not answer");
+    append_text(p, s->left ? "has left, and answers no more" : "does not answer");
     if (s->known)
         append_text(p,
             " (%.1f s ago it had completed %" PRId64 " collectives and %" PRId64 " tasks)",
             s->last_report_s, s->ended, s->tasks);
+    if (s->left) return;
     if (!is_away(s))
         append_text(p, ": %s", pulses[s->pulse]);
     else

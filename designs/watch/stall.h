@@ -38,6 +38,7 @@ typedef struct tutti_stall_state {
     int answers;       /* it has reported lately */
     int can_move;      /* it can continue by itself, as far as the collective needs it */
     int announced;     /* its program has announced why it is late (tutti_inquiry_set_activity) */
+    int left;          /* it has left, after which it answers no more */
     int away;          /* it receives messages only while its program waits: silence means little */
     tutti_pulse pulse; /* of a rank that does not answer */
     double last_report_s;     /* age of its last report */

@@ -66,6 +66,11 @@ START_TEST(a_sentence_names_who_is_missing)
         "collective #18 \"fc.weight\": rank 1 does not answer (3.0 s ago it had completed 0 "
         "collectives "
         "and 0 tasks): it is stopped, dead, or stuck outside of Tutti");
+    s[1].left = 1;
+    ck_assert_str_eq(sentence(2, s, 18),
+        "collective #18 \"fc.weight\": rank 1 has left, and answers no more (3.0 s ago it had "
+        "completed 0 collectives and 0 tasks)");
+    s[1].left = 0;
     s[1].pulse = TUTTI_PULSE_STOPPED;
     ck_assert(strstr(sentence(2, s, 18), "tasks): its process is stopped"));
     s[1].pulse = TUTTI_PULSE_GONE;
