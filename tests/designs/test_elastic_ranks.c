@@ -304,6 +304,14 @@ static void kill_rank(int r, int how)
     ck_assert_int_eq(kill(pids[r], how), 0);
 }
 
+/* It stops itself a moment after it has said that its epoch has begun. */
+static void await_stop(int r)
+{
+    int how;
+    ck_assert_int_eq(waitpid(pids[r], &how, WUNTRACED), pids[r]);
+    ck_assert(WIFSTOPPED(how));
+}
+
 static void reap(int r)
 {
     int how;
@@ -536,14 +544,14 @@ START_TEST(a_newcomer_that_has_waited_for_long)
     start_ranks(2, 10);
     await(has_step, 0, 12, "step");
     w->holds = 1;
-    w->join_s = 1.5;
+    w->join_s = 4;
     start_newcomer(3, 3, 0, 0);
-    tutti_clock_sleep(1.6);
+    tutti_clock_sleep(4.1);
     start_newcomer(2, 2, 1, 1);
     tutti_clock_sleep(0.3); /* it is connected to both */
     w->holds = 0;
     await(has_epochs, 2, 1, "epochs");
-    tutti_clock_sleep(0.3);
+    await_stop(2);
     kill_rank(2, SIGCONT);
     await(has_epochs, 3, 1, "epochs");
     finish(15, 0);
