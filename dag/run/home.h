@@ -10,8 +10,8 @@
  * which later runs use again, and warns on rank 0. IO (logged): StarPU can write in none. */
 tutti_status tutti_run_home_prepare(void);
 
-/* Of the folder, once it is prepared: 0 to 15. Processes with different numbers have different folders, and need not wait
- * for each other. */
+/* Of the folder, once it is prepared: 0 to 15. Processes with different numbers have different folders, and need not
+ * wait for each other. */
 int tutti_run_home_number(void);
 
 /* Whether StarPU has started here since this machine was booted, after which it may have other processors and is

@@ -563,7 +563,8 @@ static void keep_view(void *ctx, int64_t to, const tutti_membership_message *wha
     if (to == 5 && what->kind == TUTTI_MEMBERSHIP_VIEW) *view = *what;
 }
 
-/* Newcomer 5 has been shown newcomer 4, which is lost before the two are connected: it is shown that it need not wait. */
+/* Newcomer 5 has been shown newcomer 4, which is lost before the two are connected: it is shown that it need not
+ * wait. */
 START_TEST(a_newcomer_is_shown_who_is_lost)
 {
     static world w;
