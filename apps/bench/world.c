@@ -42,7 +42,9 @@ tutti_status tutti_world_links(
         status = tutti_rules_of_run(algorithm, world->topology, world->boot.size, &world->rules);
     status = tutti_world_agree(world, status);
     if (!status) status = compare_links(world);
-    if (!status) status = tutti_topology_ring_rate(world->topology, &world->link_bytes_per_s);
+    if (!status)
+        status =
+            tutti_topology_ring_rate(world->topology, world->boot.size, &world->link_bytes_per_s);
     if (status) tutti_world_close(world, TUTTI_OK); /* on all ranks alike */
     return status;
 }

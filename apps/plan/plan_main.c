@@ -207,7 +207,7 @@ static tutti_status describe_rank(planner *p)
     free(links);
     p->rank.workers = (int)p->o->workers;
     p->rank.latency_s = 1e-12 * (double)longest + kind->send_s + kind->recv_s;
-    return status ? status : tutti_topology_ring_rate(t, &p->rank.rate);
+    return status ? status : tutti_topology_ring_rate(t, p->plan.ranks, &p->rank.rate);
 }
 
 static tutti_status open_model(const options *o, tutti_sim_model *m)

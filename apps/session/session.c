@@ -85,7 +85,8 @@ static tutti_status open_exchange(tutti_training_session *s)
     if (status) return status;
     const tutti_topology *links = tutti_exchange_topology(s->exchange);
     s->place = s->transport->place;
-    return links ? tutti_topology_ring_rate(links, &s->options.layout.link_bytes_per_s) : TUTTI_OK;
+    if (!links) return TUTTI_OK;
+    return tutti_topology_ring_rate(links, links->ranks, &s->options.layout.link_bytes_per_s);
 }
 
 /* Which part of the work this rank has. */

@@ -231,10 +231,12 @@ static tutti_status simulate(const options *o, const tutti_topology *t, tutti_si
     int ranks, int is_first, int is_last)
 {
     tutti_sim_options s = simulation_of(o, t, m, ranks);
+    tutti_layout layout = o->layout;
     tutti_sim_program program;
     tutti_sim_result result;
     tutti_status status = tutti_exchange_check_options(&s.exchange);
-    if (!status) status = tutti_sim_model_program(m, &o->layout, ranks, (int)o->workers, &program);
+    if (!status) status = tutti_topology_ring_rate(t, ranks, &layout.link_bytes_per_s);
+    if (!status) status = tutti_sim_model_program(m, &layout, ranks, (int)o->workers, &program);
     if (!status && o->trace && is_last) status = open_traces(o, ranks, &s.trace);
     if (!status) status = tutti_sim_run(&s, &program, NULL, &result);
     if (!status && is_first) print_head(o);
@@ -287,7 +289,7 @@ static tutti_status check_ranks(const options *o, const tutti_topology *t)
 }
 
 /* What ranks do, from words. */
-static tutti_status read_work(options *o, const tutti_topology *t)
+static tutti_status read_work(options *o)
 {
     tutti_layout *l = &o->layout;
     char fault[160];
@@ -319,7 +321,7 @@ static tutti_status read_work(options *o, const tutti_topology *t)
         return tutti_conf_refuse(&conf, "compress", o->compress, fault);
     const char *wrong_wire = tutti_setting_wire_fault(o->algorithm, o->codec->wire);
     if (wrong_wire) return tutti_conf_refuse(&conf, "compress", o->compress, wrong_wire);
-    return tutti_topology_ring_rate(t, &l->link_bytes_per_s);
+    return TUTTI_OK;
 }
 
 static tutti_status open_model(const options *o, tutti_sim_model *m)
@@ -374,7 +376,7 @@ int main(int argc, char **argv)
     if (!go) return EXIT_SUCCESS;
     tutti_status status = tutti_topology_open(o.topology, &t);
     if (status) return exit_status_of(status);
-    status = read_work(&o, t);
+    status = read_work(&o);
     if (!status) status = check_ranks(&o, t);
     if (!status) status = open_model(&o, &m);
     if (!status) {

@@ -84,7 +84,9 @@ static tutti_status read_links(
     tutti_exchange_options *x = &session->exchange;
     tutti_topology *links = NULL;
     tutti_status status = tutti_topology_of_run(x->topology, x->link_mbit, store->all.size, &links);
-    if (!status) status = tutti_topology_ring_rate(links, &session->layout.link_bytes_per_s);
+    if (!status)
+        status =
+            tutti_topology_ring_rate(links, store->all.size, &session->layout.link_bytes_per_s);
     tutti_topology_free(links);
     x->topology = NULL;
     x->link_mbit = 0;

@@ -50,15 +50,15 @@ static tutti_status send_to_next(tutti_flows *flows, int ranks)
     return status ? status : tutti_flows_next(flows, &(double){0});
 }
 
-tutti_status tutti_topology_ring_rate(const tutti_topology *t, double *bytes_per_s)
+tutti_status tutti_topology_ring_rate(const tutti_topology *t, int ranks, double *bytes_per_s)
 {
     tutti_flows *flows = NULL;
     double least = 0;
     *bytes_per_s = 0;
-    if (!t || t->ranks < 2) return TUTTI_OK;
+    if (!t || ranks < 2) return TUTTI_OK;
     tutti_status status = tutti_flows_open(t, &flows);
-    if (!status) status = send_to_next(flows, t->ranks);
-    for (int r = 0; !status && r < t->ranks; r++) {
+    if (!status) status = send_to_next(flows, ranks);
+    for (int r = 0; !status && r < ranks; r++) {
         double rate = tutti_flows_rate(flows, r);
         if (rate > 0 && (least <= 0 || rate < least)) least = rate;
     }

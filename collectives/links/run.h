@@ -17,8 +17,9 @@ static inline double tutti_link_goodput(double link_mbit)
 tutti_status tutti_topology_of_run(
     const char *spec, double link_mbit, int ranks, tutti_topology **t);
 
-/* Bytes a second of the slowest rank while every rank sends to the next one: what the busiest link leaves to each of
- * the messages that share it. 0: no link has a limit, or t is NULL. NOMEM. */
-tutti_status tutti_topology_ring_rate(const tutti_topology *t, double *bytes_per_s);
+/* Bytes a second of the slowest of the topology's first `ranks` ranks while each of them sends to the next one: what
+ * the busiest link leaves to each of the messages that share it. 0: no link has a limit, there is one rank, or t is
+ * NULL. NOMEM. */
+tutti_status tutti_topology_ring_rate(const tutti_topology *t, int ranks, double *bytes_per_s);
 
 #endif

@@ -307,7 +307,18 @@ static double ring_rate(const char *spec, double link_mbit, int ranks)
     tutti_topology *t;
     double rate;
     ck_assert_ok(tutti_topology_of_run(spec, link_mbit, ranks, &t));
-    ck_assert_ok(tutti_topology_ring_rate(t, &rate));
+    ck_assert_ok(tutti_topology_ring_rate(t, ranks, &rate));
+    tutti_topology_free(t);
+    return rate;
+}
+
+/* The same of the first of a topology's ranks. */
+static double ring_rate_of_first(const char *spec, int ranks)
+{
+    tutti_topology *t;
+    double rate;
+    ck_assert_ok(tutti_topology_open(spec, &t));
+    ck_assert_ok(tutti_topology_ring_rate(t, ranks, &rate));
     tutti_topology_free(t);
     return rate;
 }
@@ -317,6 +328,10 @@ START_TEST(the_busiest_link_says_what_each_rank_has)
     /* Each rank of a star has its own link; ranks of a host send through its memory, and one of them out. */
     ck_assert_double_eq_tol(ring_rate("star:4,1Gbit/s", 0, 4), 125e6, 1);
     ck_assert_double_eq_tol(ring_rate("two-level:2x4,1Gbit/s", 0, 8), 125e6, 1);
+    /* Ranks that do not take part use no link: four of one host share its memory alone. */
+    ck_assert_double_eq_tol(ring_rate_of_first("two-level:2x4,1Gbit/s", 4), 2.5e9, 1);
+    ck_assert_double_eq_tol(ring_rate_of_first("two-level:2x4,1Gbit/s", 5), 125e6, 1);
+    ck_assert_double_eq(ring_rate_of_first("two-level:2x4,1Gbit/s", 1), 0);
     /* Three messages share one bus. */
     FILE *file = fopen("bus.txt", "w");
     fputs("topology 1\nhost h[0-2]\nbus b rate 300B/s : h[0-2]\nranks h[0-2]\n", file);

@@ -33,6 +33,11 @@ awk -v a="$(sed -n 's/.*"step_ms":\([^,]*\).*/\1/p' "$dir/json")" -v b="$step" '
 grep -q -e '--batch 64 --layout stages=2,replicas=2 --micro-batches 4' "$dir/out" || fail "no micro-batches of 16 images: $(cat "$dir/out")"
 grep -q -e '--micro-batches 8' "$dir/out" && fail "micro-batches of 8 images: $(cat "$dir/out")"
 
+# Ranks that do not take part send nothing: four ranks of a host are the same whether or not there are other hosts.
+"$plan" mlp --topology two-level:1x4 --times cpu --json > "$dir/wanted" || fail "a host of four: status $?"
+"$plan" mlp --topology two-level:4x4 --ranks 4 --times cpu --json | sed 's/two-level:4x4/two-level:1x4/' | cmp - "$dir/wanted" ||
+    fail "ranks that do not take part change the plan of the others"
+
 # What does not fit is not chosen.
 "$plan" mlp --topology star:4,1Gbit/s --times cpu --memory-gb 0.010 > "$dir/out" || fail "--memory-gb: status $?"
 grep -q '^fastest: --batch 32 --layout replicas=4,split=4' "$dir/out" || fail "--memory-gb: $(cat "$dir/out")"

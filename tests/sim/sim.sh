@@ -92,6 +92,11 @@ done
 "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --algorithm direct > "$dir/wanted" || fail "--algorithm direct: status $?"
 "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --layout replicas=4 > "$dir/told" || fail "--layout replicas=4: status $?"
 cmp <(tail -1 "$dir/wanted") <(tail -1 "$dir/told") || fail "a layout whose sums are not direct"
+# The cut into stages is for what links leave to the ranks that take part: two of a host, whatever there is between hosts.
+cut=("$sim" resnet8 --layout stages=2 "${few[@]}")
+"${cut[@]}" --topology two-level:1x2 > "$dir/wanted" || fail "two ranks of a host: status $?"
+"${cut[@]}" --topology two-level:4x2,1Mbit/s --ranks 2 > "$dir/told" || fail "--ranks 2: status $?"
+cmp <(tail -1 "$dir/wanted") <(tail -1 "$dir/told") || fail "ranks that do not take part change the stages: $(cat "$dir/wanted" "$dir/told")"
 refuses 2 'needs 4 ranks, but there are 6' "$sim" mlp --topology star:6 --layout stages=2,replicas=2
 refuses 2 'needs 4 ranks, but there are 2' "$sim" mlp --topology star:4 --ranks 4,2 --layout stages=2,replicas=2
 refuses 2 'has 4 stages, but mlp only 3 layers' "$sim" mlp --topology star:4 --layout stages=4
