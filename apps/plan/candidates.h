@@ -16,7 +16,7 @@ typedef struct tutti_plan_layout {
     /* Once it has been simulated */
     int simulated;
     double step_s, memory;
-    int64_t messages;
+    double messages; /* that all ranks send in a step */
 } tutti_plan_layout;
 
 typedef struct tutti_plan_layouts {

@@ -119,7 +119,7 @@ static tutti_status simulate(planner *p, tutti_plan_layout *c)
     if (status) return status;
     c->simulated = 1;
     c->step_s = result.step_s;
-    c->messages = result.messages;
+    c->messages = (double)result.messages / s.steps;
     c->memory = memory_of(&p->model);
     return TUTTI_OK;
 }

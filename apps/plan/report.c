@@ -72,9 +72,8 @@ static void print_why(const tutti_plan_layout *best, const tutti_plan_layout *se
         printf("a rank sends up to %.3f MB\n", 1e-6 * second->sends);
     else if (second->kernels_s > 1.01 * best->kernels_s)
         printf("the busiest rank's kernels take %.3f ms\n", 1e3 * second->kernels_s);
-    else if (second->messages > best->messages)
-        printf("ranks send %lld messages, not %lld\n", (long long)second->messages,
-            (long long)best->messages);
+    else if (second->messages > 1.01 * best->messages)
+        printf("ranks send %.0f messages a step, not %.0f\n", second->messages, best->messages);
     else
         printf("it sends and computes as much, and waits longer\n");
 }

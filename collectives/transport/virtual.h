@@ -55,8 +55,8 @@ void tutti_virtual_break(tutti_virtual_world *world);
 
 /* What has happened so far. */
 typedef struct tutti_virtual_account {
-    int64_t messages, events;
-    double sent_bytes;
+    int64_t messages, events; /* messages: that have begun to travel */
+    double sent_bytes;        /* of these */
 } tutti_virtual_account;
 tutti_virtual_account tutti_virtual_totals(const tutti_virtual_world *world);
 /* The capacity of the topology that has been used most, of its rate times the time so far; -1: none has. */

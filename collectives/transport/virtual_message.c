@@ -54,7 +54,7 @@ static tutti_message *new_message(tutti_virtual_world *w, const tutti_message *l
     m->used = 1;
     m->copied = (unsigned char)copies;
     if (copies) m->data = copy;
-    m->number = (uint64_t)w->account.messages++;
+    m->number = w->posted++;
     return m;
 }
 
@@ -131,6 +131,7 @@ static tutti_status begin_flow(tutti_virtual_world *w, tutti_message *send)
     }
     w->of_flow[flow] = send;
     send->phase = FLOWS;
+    w->account.messages++;
     w->account.sent_bytes += (double)send->bytes;
     return TUTTI_OK;
 }

@@ -50,6 +50,7 @@ struct tutti_virtual_world {
     int *concerned, concerns;
     char *payload;
     int broken;
+    uint64_t posted; /* sides of messages so far */
     tutti_virtual_account account;
 };
 

@@ -326,8 +326,7 @@ static void sum_up(simulation *s, double *step_s, tutti_sim_result *result)
         result->compute_s += s->rank[r].busy_s / s->workers / o->ranks / counted;
     if (step_s) memcpy(step_s, s->ended_s, (size_t)o->steps * sizeof *step_s);
     for (int i = o->steps - 1; i > 0; i--) s->ended_s[i] -= s->ended_s[i - 1];
-    qsort(s->ended_s + o->warm, (size_t)counted, sizeof *s->ended_s, tutti_compare_doubles);
-    result->step_s = s->ended_s[o->warm + counted / 2];
+    result->step_s = tutti_median(counted, s->ended_s + o->warm);
 }
 
 static tutti_status check(const tutti_sim_options *o)

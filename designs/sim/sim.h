@@ -52,6 +52,7 @@ typedef struct tutti_sim_result {
     double total_s;
     int busiest; /* the capacity of the topology that was used most; -1: none */
     double share;
+    /* In all steps. messages: that have begun to travel; sent_bytes: of these */
     int64_t messages, events;
     double sent_bytes;
 } tutti_sim_result;

@@ -110,6 +110,22 @@ START_TEST(data_arrive)
 }
 END_TEST
 
+/* A message counts once, though both sides post it: a ring has 2 (P - 1) of each rank. */
+START_TEST(messages_are_counted_once)
+{
+    for (int P = 1; P <= 8; P++) {
+        world w;
+        open_world(&w, "star:8", P, "ring");
+        run_payload(&w, TUTTI_ALLREDUCE, (int64_t)P * FLOATS);
+        const tutti_virtual_account sent = tutti_virtual_totals(w.virtual);
+        ck_assert_int_eq(sent.messages, 2 * (P - 1) * P);
+        ck_assert_double_eq_tol(
+            sent.sent_bytes, (double)sent.messages * FLOATS * sizeof(float), 0.5);
+        close_world(&w);
+    }
+}
+END_TEST
+
 /* The price of the same schedules. */
 static double price(
     const world *w, const tutti_algorithm *algorithm, tutti_coll_kind kind, int64_t count)
@@ -356,6 +372,7 @@ int main(void)
     while (tutti_algorithms[algorithms]) algorithms++;
     tcase_add_loop_test(tcase, data_arrive, 0, algorithms);
     tcase_add_loop_test(tcase, times_are_the_prices, 0, algorithms);
+    tcase_add_test(tcase, messages_are_counted_once);
     tcase_add_test(tcase, runs_repeat);
     tcase_add_test(tcase, any_rank);
     tcase_add_test(tcase, mistakes);

@@ -27,6 +27,16 @@ step=$(sed -n 's/^  a step takes \([0-9.]*\) ms; .*/\1/p' "$dir/out")
 awk -v a="$(sed -n 's/.*"step_ms":\([^,]*\).*/\1/p' "$dir/json")" -v b="$step" 'BEGIN { exit !(a > 0.999 * b && a < 1.001 * b) }' ||
     fail "tutti-sim $fastest: $(cat "$dir/json"), not $step ms"
 
+# What the runner-up sends more, in a step: of all steps tutti-sim says as much.
+"$plan" resnet8 --topology star:4,100Gbit/s --times gpu > "$dir/out" 2>&1 || fail "messages: $(cat "$dir/out")"
+sent=$(sed -n 's/.*ranks send \([0-9]*\) messages a step, not .*/\1/p' "$dir/out")
+second=$(sed -n 's/^runner-up: //p' "$dir/out")
+[ -n "$sent" ] || fail "the runner-up sends no more messages: $(cat "$dir/out")"
+# shellcheck disable=SC2086 # several options
+"$apps/tutti-sim" resnet8 --topology star:4,100Gbit/s --times gpu --steps 6 $second --json > "$dir/json" || fail "tutti-sim $second: $?"
+awk -v all="$(sed -n 's/.*"messages":\([0-9]*\).*/\1/p' "$dir/json")" -v sent="$sent" 'BEGIN { exit !(all >= 6 * (sent - 0.5) && all <= 6 * (sent + 0.5)) }' ||
+    fail "$second: not $sent messages in each of 6 steps: $(cat "$dir/json")"
+
 # Kernels of a trace: only layouts with micro-batches of as many images.
 "$apps/tutti-sim" mlp --topology star:4,1Gbit/s --times cpu --steps 4 --batch 16 --trace "$dir/trace" > /dev/null || fail "trace: status $?"
 "$plan" mlp --topology star:4,1Gbit/s --times "$dir/trace" > "$dir/out" 2>&1 || fail "times of a trace: $(cat "$dir/out")"

@@ -86,7 +86,7 @@ static tutti_status simulate(net *n, int P, const char *star, tutti_sim_options 
     o->topology = t;
     o->ranks = P;
     o->steps = STEPS;
-    o->warm = WARM;
+    if (!o->warm) o->warm = WARM;
     const tutti_status status = tutti_sim_run(o, &program, step_s, result);
     for (int r = 0; r < P; r++) tutti_graph_free(n->graph[r]);
     tutti_topology_free(t);
@@ -216,6 +216,35 @@ START_TEST(runs_repeat)
 }
 END_TEST
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of an even number of steps that count, the median is the mean of the two in the middle. */
+START_TEST(the_median_step_is_the_result)
+{
+    for (int warm = 1; warm < STEPS; warm++) {
+        double end_s[STEPS], took_s[STEPS];
+        const int counted = STEPS - warm, middle = warm + counted / 2;
+        net n = {.kernel_s = 0.01, .lacks = -1};
+        tutti_sim_options o = options_of(tutti_design_find("funneled"));
+        tutti_sim_result r;
+        o.noise = 0.3;
+        o.seed = 7;
+        o.warm = warm;
+        ck_assert_ok(simulate(&n, 4, "star:4,1Gbit/s", &o, end_s, &r));
+        for (int i = 1; i < STEPS; i++) took_s[i] = end_s[i] - end_s[i - 1];
+        qsort(took_s + warm, (size_t)counted, sizeof *took_s, by_size);
+        const double wanted_s =
+            counted % 2 ? took_s[middle] : (took_s[middle - 1] + took_s[middle]) / 2;
+        ck_assert_msg(is_near(r.step_s, wanted_s, 1e-12), "of %d steps: %g s, not %g", counted,
+            r.step_s, wanted_s);
+    }
+}
+END_TEST
+
 /* A pass that does only what messages need finds what a whole one finds. */
 START_TEST(passes_do_not_matter)
 {
@@ -267,6 +296,7 @@ int main(void)
     tcase_add_loop_test(tcase, steps_are_the_formulas, 0, designs);
     tcase_add_test(tcase, pipelines_are_the_formulas);
     tcase_add_test(tcase, runs_repeat);
+    tcase_add_test(tcase, the_median_step_is_the_result);
     tcase_add_loop_test(tcase, passes_do_not_matter, 0, designs * TUTTI_VERIFY_MODES);
     tcase_add_test(tcase, mistakes);
     return testing_run(suite);
