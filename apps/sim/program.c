@@ -75,15 +75,21 @@ static tutti_status measure_step(tutti_sim_model *m, const tutti_step *step)
     return status;
 }
 
-/* Whether a trace has all kernels of a step; what adds up micro-batches depends on how many there are. */
+/* Whether a trace has this kernel of a step. What adds up micro-batches depends on how many there are. On a GPU one
+ * launch, whose span has another name, may run several updates. */
+static int must_be_traced(const tutti_sim_model *m, const tutti_step *step, const tutti_node *node)
+{
+    return node->kind == TUTTI_NODE_KERNEL && node->section == step->train &&
+           node->op->part != TUTTI_PART_SUM &&
+           !(m->traced.on_gpu && node->op->part == TUTTI_PART_UPDATE);
+}
+
+/* Whether a trace has all kernels of a step. */
 static tutti_status check_step(const tutti_sim_model *m, const tutti_step *step)
 {
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(step->graph, n);
-        if (node->kind != TUTTI_NODE_KERNEL || node->section != step->train ||
-            node->op->part == TUTTI_PART_SUM)
-            continue;
-        if (!find_time(m, tutti_trace_times_key(node->name)))
+        if (must_be_traced(m, step, node) && !find_time(m, tutti_trace_times_key(node->name)))
             return tutti_fail(TUTTI_ERR_USAGE,
                 "--times %s: the trace has no kernel %s, which this run of %s has: trace a run "
                 "with its layout and options",
@@ -113,8 +119,8 @@ static tutti_status check_traced(const tutti_sim_model *m)
     return TUTTI_OK;
 }
 
-/* Measures the kernels of all ranks, or checks that there are times of them. Ranks of the first replica, and those that
- * serve, have all kernels. */
+/* Measures the kernels of all ranks, or checks that there are times of them: on the first replica, and on ranks that
+ * serve. Other replicas have the same, but for where in the batch and in divided layers they begin. */
 static tutti_status know_kernels(tutti_sim_model *m, int ranks)
 {
     tutti_placement p;
@@ -150,6 +156,8 @@ static tutti_status read_trace(tutti_sim_model *m, const char *path)
     m->path = path;
     m->time = m->traced.time;
     m->kernels = m->traced.kernels;
+    m->input = m->traced.input;
+    m->recipe.rectifies = m->traced.on_gpu;
     if (strcmp(m->traced.model, m->model->name) == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "--times %s: times of %s, not of %s: trace a run of that, or name this model", path,
@@ -162,11 +170,11 @@ static const char *const times_words[] = {
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
     const char *times, tutti_sim_model *m)
 {
-    *m = (tutti_sim_model){.model = model, .recipe = *recipe, .scale = 1};
+    *m = (tutti_sim_model){.model = model, .input = model->input, .recipe = *recipe, .scale = 1};
     while (m->times < TUTTI_SIM_TRACED && strcmp(times_words[m->times], times) != 0) m->times++;
     tutti_status status = check_strategy(recipe->strategy);
     if (!status && m->times == TUTTI_SIM_TRACED) status = read_trace(m, times);
-    if (!status) status = tutti_model_net(model, &model->input, &m->net);
+    if (!status) status = tutti_model_net(model, &m->input, &m->net);
     if (status) tutti_sim_model_close(m);
     return status;
 }
@@ -203,20 +211,45 @@ static tutti_status finalize(void *ctx, int rank)
     return tutti_step_finalize(((tutti_sim_model *)ctx)->step[rank]);
 }
 
+/* Which part of its weights an update is of; 1 for all else. */
+static double share_of(const tutti_graph *graph, const tutti_node *node)
+{
+    for (int a = 0; a < node->accesses && node->op->part == TUTTI_PART_UPDATE; a++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(graph, node->access[a].tensor);
+        if (t->role == TUTTI_ROLE_PARAMETER && (node->access[a].mode & TUTTI_WRITE))
+            return (double)t->owns / (double)tutti_shape_count(&t->shape);
+    }
+    return 1;
+}
+
+/* What a kernel took by its name; < 0: the trace does not say it. An update that the strategy divides has the name of a
+ * whole one: a part takes its share of that; parts do not say what the whole takes. */
+static double traced_s(const tutti_sim_model *m, const tutti_graph *graph, const tutti_node *node)
+{
+    const tutti_kernel_time *found = find_time(m, tutti_trace_times_key(node->name));
+    const int shards = m->recipe.strategy && m->recipe.strategy->shards;
+    if (!found || (node->op->part == TUTTI_PART_UPDATE && m->traced.shards && !shards)) return -1;
+    return m->traced.shards ? found->time_s : found->time_s * share_of(graph, node);
+}
+
+static double known_s(const tutti_sim_model *m, const tutti_graph *graph, int node)
+{
+    if (!m->kernels) return -1;
+    if (m->times == TUTTI_SIM_TRACED) return traced_s(m, graph, tutti_graph_get_node(graph, node));
+    const tutti_kernel_time *found = find_time(m, tutti_graph_kernel_hash(graph, node));
+    return found ? found->time_s : -1;
+}
+
 /* Operations and bytes say what a kernel takes if it was neither measured nor traced: the exchange has added it, or cut
  * it into parts, or it sums another number of micro-batches. */
 static double node_s(void *ctx, int rank, const tutti_graph *graph, int node)
 {
     const tutti_sim_model *m = ctx;
     (void)rank;
-    const uint64_t key = !m->kernels ? 0
-                         : m->times == TUTTI_SIM_TRACED
-                             ? tutti_trace_times_key(tutti_graph_get_node(graph, node)->name)
-                             : tutti_graph_kernel_hash(graph, node);
-    const tutti_kernel_time *found = find_time(m, key);
     const int on_gpu = m->times == TUTTI_SIM_GPU || m->traced.on_gpu;
+    const double time_s = known_s(m, graph, node);
     return m->scale *
-           (found ? found->time_s : tutti_expected_s(graph, node, on_gpu ? TUTTI_CUDA : TUTTI_CPU));
+           (time_s < 0 ? tutti_expected_s(graph, node, on_gpu ? TUTTI_CUDA : TUTTI_CPU) : time_s);
 }
 
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,

@@ -23,6 +23,7 @@ enum { TUTTI_SIM_SEEN = 3 };
 typedef struct tutti_sim_model {
     const tutti_model *model;
     tutti_net *net;
+    tutti_model_input input;   /* of the net: the model's own, or that of the trace */
     tutti_step_options recipe; /* but for the placement, and what follows from the layout */
     tutti_sim_times times;
     tutti_kernel_time *time; /* [kernels] by key; measured or traced */

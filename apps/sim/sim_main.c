@@ -8,6 +8,7 @@
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
+#include "dag/step/strategy.h"
 #include "dag/strategies/strategies.h"
 #include "designs/exchange/settings.h"
 #include "designs/trace/write.h"
@@ -212,7 +213,7 @@ static tutti_status save_traces(
     const options *o, const tutti_sim_model *m, tutti_trace **trace, int ranks)
 {
     const tutti_trace_about about = {.design = o->design,
-        .model = o->model,
+        .model = m->model->name,
         .algorithm = o->algorithm,
         .lanes =
             tutti_design_lanes(tutti_design_find(o->design), (int)tutti_conf_int_or(o->lanes, 0)),
@@ -221,6 +222,11 @@ static tutti_status save_traces(
         .servers = o->layout.placement.everywhere ? 0 : o->layout.placement.servers,
         .images = m->step[0]->micro_batch[0].count,
         .blocks = o->layout.placement.blocks > 1 ? o->layout.placement.blocks : 1,
+        .height = m->input.H,
+        .width = m->input.W,
+        .channels = m->input.C,
+        .classes = m->input.classes,
+        .shards = o->strategy && o->strategy->shards,
         .first_step = 1,
         .last_step = o->steps};
     return tutti_trace_save_all(

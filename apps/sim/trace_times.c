@@ -59,9 +59,10 @@ tutti_status tutti_trace_times_read(const char *path, tutti_trace_times *times)
     *times = (tutti_trace_times){.time = NULL};
     tutti_status status = tutti_timeline_read(path, &t);
     if (status) return status;
-    if (!t.images)
+    if (!t.images || !t.classes)
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: the trace does not say of how many images its kernels are: use one that "
+            "%s: the trace does not say of how many images, and which, its kernels are: use one "
+            "that "
             "tutti-cifar or tutti-imagenet wrote with --trace",
             path);
     if (!status) status = collect(&t, times);
@@ -70,7 +71,9 @@ tutti_status tutti_trace_times_read(const char *path, tutti_trace_times *times)
             TUTTI_ERR_FORMAT, "%s: no kernels in steps that are traced completely", path);
     snprintf(times->model, sizeof times->model, "%s", t.model);
     times->images = t.images;
+    times->input = (tutti_model_input){t.height, t.width, t.channels, t.classes};
     times->on_gpu = t.launches > 0;
+    times->shards = t.shards;
     times->blocks = t.blocks;
     if (status) free(times->time);
     tutti_timeline_free(&t);

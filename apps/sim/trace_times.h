@@ -2,7 +2,7 @@
 #ifndef TUTTI_SIM_TRACE_TIMES_H
 #define TUTTI_SIM_TRACE_TIMES_H
 
-#include "dag/base/status.h"
+#include "apps/models/model.h"
 
 #include <stdint.h>
 
@@ -14,7 +14,8 @@ typedef struct tutti_kernel_time {
 typedef struct tutti_trace_times {
     char model[64];
     int64_t images; /* of a micro-batch */
-    int on_gpu;
+    tutti_model_input input;
+    int on_gpu, shards; /* shards: updates are of parts of their weights (tutti_strategy.shards) */
     int blocks;     /* over how many ranks layers were divided; 1: none was */
     int kernels;
     tutti_kernel_time *time; /* [kernels] by key; the caller's to free */

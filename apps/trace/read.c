@@ -102,7 +102,7 @@ static int read_workers(tutti_timeline *t, const json_t *list)
 /* Absent where the ranks have the whole net. */
 static int read_pipeline(tutti_timeline *t, const json_t *about)
 {
-    int64_t stages = 1, micro_batches = 0, servers = 0, blocks = 0;
+    int64_t stages = 1, micro_batches = 0, servers = 0;
     if (json_object_get(about, "servers") && !get_integer(about, "servers", 0, t->ranks, &servers))
         return 0;
     if (json_object_get(about, "stages") &&
@@ -110,14 +110,34 @@ static int read_pipeline(tutti_timeline *t, const json_t *about)
             (t->ranks - servers) % stages != 0 ||
             !get_integer(about, "micro_batches", 1, INT32_MAX, &micro_batches)))
         return 0;
-    if (json_object_get(about, "images") &&
-        (!get_integer(about, "images", 1, INT32_MAX, &t->images) ||
-            !get_integer(about, "blocks", 1, t->ranks, &blocks)))
-        return 0;
-    t->blocks = (int)blocks;
     t->stages = (int)stages;
     t->staged = t->ranks - (int)servers;
     t->micro_batches = (int)micro_batches;
+    return 1;
+}
+
+/* Of what kernels are; absent in traces of programs that attach. */
+static int read_kernels(tutti_timeline *t, const json_t *about)
+{
+    enum { SIDE = 1 << 16, CLASSES = 1 << 20 };
+    int64_t blocks, height, width, channels, classes, shards = 0;
+    if (!json_object_get(about, "images")) return 1;
+    if (!get_integer(about, "images", 1, INT32_MAX, &t->images) ||
+        !get_integer(about, "blocks", 1, t->ranks, &blocks))
+        return 0;
+    t->blocks = (int)blocks;
+    if (!json_object_get(about, "classes")) return 1;
+    if (!get_integer(about, "height", 1, SIDE, &height) ||
+        !get_integer(about, "width", 1, SIDE, &width) ||
+        !get_integer(about, "channels", 1, SIDE, &channels) ||
+        !get_integer(about, "classes", 1, CLASSES, &classes))
+        return 0;
+    if (json_object_get(about, "shards") && !get_integer(about, "shards", 0, 1, &shards)) return 0;
+    t->shards = (int)shards;
+    t->height = (int)height;
+    t->width = (int)width;
+    t->channels = (int)channels;
+    t->classes = (int)classes;
     return 1;
 }
 
@@ -152,6 +172,7 @@ static tutti_status take_head(reader *r, const json_t *about)
         return refuse(r, "the head does not say how many workers each rank has");
     if (!read_pipeline(t, about))
         return refuse(r, "the head has stages or micro-batches that cannot be");
+    if (!read_kernels(t, about)) return refuse(r, "the head has images or classes that cannot be");
     return TUTTI_OK;
 }
 

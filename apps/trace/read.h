@@ -29,9 +29,11 @@ typedef struct tutti_timeline {
     const char *design, *model;
     int ranks, lanes;
     int stages, micro_batches; /* of a pipeline; 1 and 0: there is none */
-    int64_t
-        images; /* of a micro-batch, and over how many ranks layers are divided: of what kernels are; 0: not said */
-    int blocks;
+    /* Of what kernels are: the images of a micro-batch, over how many ranks layers are divided, and the images and
+     * classes of the net. Zeroes: not said */
+    int64_t images;
+    int blocks, height, width, channels, classes;
+    int shards;                /* updates are of parts of their weights */
     int staged;                /* the first ranks, which have stages; behind them are servers */
     int *workers;              /* [ranks] */
     int64_t first_step, last_step;

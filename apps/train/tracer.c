@@ -1,7 +1,9 @@
 #include "apps/train/tracer.h"
 
+#include "apps/train/stages_choose.h"
 #include "designs/trace/write.h"
 #include "dag/base/log.h"
+#include "dag/step/strategy.h"
 
 #include <inttypes.h>
 
@@ -76,6 +78,8 @@ static void report_trace(const tutti_tracer *t)
 tutti_status tutti_tracer_write(tutti_tracer *t)
 {
     tutti_trainer *s = t->trainer;
+    const tutti_model_input input = tutti_trainer_input(s);
+    const tutti_strategy *strategy = s->session.step->strategy;
     const tutti_run_counts counts =
         s->session.runner->count(s->session.run, s->session.step->train);
     const tutti_trace_about about = {.design = tutti_exchange_design(s->session.exchange)->name,
@@ -87,6 +91,11 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .servers = s->session.placement.servers,
         .images = s->session.step->micro_batch[0].count,
         .blocks = s->session.placement.blocks > 1 ? s->session.placement.blocks : 1,
+        .height = input.H,
+        .width = input.W,
+        .channels = input.C,
+        .classes = input.classes,
+        .shards = strategy && strategy->shards,
         .first_step = t->first,
         .last_step = t->last,
         .kernels = counts.kernels,

@@ -103,7 +103,12 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
         fprintf(out, ",\"stages\":%d,\"micro_batches\":%d,\"servers\":%d", about->stages,
             about->micro_batches, about->servers);
     if (about->images)
-        fprintf(out, ",\"images\":%" PRId64 ",\"blocks\":%d", about->images, about->blocks);
+        fprintf(out,
+            ",\"images\":%" PRId64
+            ",\"blocks\":%d,\"height\":%d,\"width\":%d,\"channels\":%d,\"classes\":%d",
+            about->images, about->blocks, about->height, about->width, about->channels,
+            about->classes);
+    if (about->shards) fputs(",\"shards\":1", out);
     if (about->tasks)
         fprintf(out,
             ",\"kernels\":%d,\"tasks\":%d,\"launches\":%d,\"graphs\":%d,\"graph_bytes\":%" PRId64,

@@ -82,9 +82,49 @@ sed 's/fc3.bias.sgd/fc3.bias.adam/' "$dir/real" > "$dir/other"
 refuses 2 'has no kernel fc3.bias.sgd' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
 sed 's/"images":4,//' "$dir/real" > "$dir/other"
 refuses 2 'does not say of how many images' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
+grep -q '"height":32,"width":32,"channels":3,"classes":10,' "$dir/real" || fail "a trace without images and classes: $(head -c 400 "$dir/real")"
+sed 's/"classes":10,//' "$dir/real" > "$dir/other"
+refuses 2 'and which, its kernels are' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
 refuses 2 'not a trace of Tutti' "$sim" mlp --topology star:4 --times "$0"
 refuses 2 'says what kernels take' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/real" --images-per-s 100
 refuses 1 'nowhere' "$sim" mlp --topology star:4 --times nowhere
+
+# A trace of other images and classes: of the net for these. Its update of the last layer has 513 weights more for each class.
+"$sim" mlp --topology star:2,1Gbit/s --batch 8 "${few[@]}" --trace "$dir/trace" --json > "$dir/json" || fail "a trace: status $?"
+before=$(value sent_mb)
+sed 's/"classes":10,/"classes":1010,/' "$dir/trace" > "$dir/other"
+"$sim" mlp --topology star:2,1Gbit/s --batch 8 --steps 3 --warm 1 --times "$dir/other" --trace "$dir/trace" --json > "$dir/json" ||
+    fail "other classes: status $?"
+awk -v a="$before" -v b="$(value sent_mb)" 'BEGIN { more = 3 * 2 * 4 * 513 * 1000 / 1e6; exit !(b - a > 0.999 * more && b - a < 1.001 * more) }' ||
+    fail "a trace of 1010 classes is not of a net of 1010: $before, then $(cat "$dir/json")"
+grep -q '"height":32,"width":32,"channels":3,"classes":1010,' "$dir/trace" || fail "its trace has other classes: $(head -c 400 "$dir/trace")"
+
+# A network of one's own: the trace names it as a real run does.
+"$apps/tutti-info" --network mlp > "$dir/own.json" || fail "tutti-info --network: status $?"
+own=("$sim" "$dir/own.json" --topology star:2,1Gbit/s --steps 3 --warm 1)
+"${own[@]}" --times cpu --trace "$dir/trace" > "$dir/wanted" || fail "a network of one's own: status $?"
+"${own[@]}" --times "$dir/trace" > "$dir/told" || fail "the trace of a network of one's own: status $?"
+cmp "$dir/wanted" "$dir/told" || fail "other times of a network of one's own: $(cat "$dir/wanted" "$dir/told")"
+
+# What a strategy divides takes its part of a whole update; of parts it is not known what the whole takes.
+sharded=("$sim" mlp --topology star:4,1Gbit/s --steps 3 --warm 1 --batch 8 --json)
+for how in 'sync sharded' 'sync rooted' 'sharded sharded' 'sharded sync'; do
+    "${sharded[@]}" --strategy "${how#* }" --times cpu > "$dir/json" || fail "$how: status $?"
+    wanted=$(value compute_ms)
+    "${sharded[@]}" --strategy "${how% *}" --times cpu --trace "$dir/trace" > "$dir/out" || fail "$how, traced: status $?"
+    "${sharded[@]}" --strategy "${how#* }" --times "$dir/trace" > "$dir/json" || fail "$how, times of a trace: status $?"
+    awk -v a="$wanted" -v b="$(value compute_ms)" 'BEGIN { exit !(b > 0.99 * a && b < 1.01 * a) }' ||
+        fail "a trace with --strategy ${how% *}, simulated with ${how#* }: kernels take $wanted ms, but $(cat "$dir/json")"
+done
+
+# Of a run on GPUs: layers write what the ReLU behind them would, and one span may be of several updates.
+"${sharded[@]}" --times gpu --trace "$dir/trace" > "$dir/out" 2>&1 || fail "times of gpu, traced: $(cat "$dir/out")"
+sed -e '1s/"height"/"kernels":9,"tasks":9,"launches":9,"graphs":0,"graph_bytes":0,"height"/' -e '/"cat":"forward","name":"relu/d' \
+    -e 's/"name":"[^"]*[.]sgd"/"name":"sgd x6"/' "$dir/trace" > "$dir/other"
+grep -q '"name":"sgd x6"' "$dir/other" || fail "not what a run on GPUs writes"
+"${sharded[@]}" --times "$dir/other" --trace "$dir/trace" > "$dir/out" 2>&1 || fail "times of a run on GPUs: $(cat "$dir/out")"
+grep -q '"cat":"forward","name":"fc1' "$dir/trace" || fail "a trace without forward kernels"
+grep -q '"cat":"forward","name":"relu' "$dir/trace" && fail "a ReLU that GPUs do not have"
 
 for how in '--layout servers=1,clients=3' '--layout servers=all' '--strategy sharded' '--layout stages=2 --strategy rooted:ob --pipeline gpipe'; do
     "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" $how > "$dir/out" 2>&1 || fail "$how: status $?: $(cat "$dir/out")"
