@@ -343,7 +343,8 @@ static tutti_status check_elastic(const tutti_train_options *o)
     static const char own[] = "an elastic run has connections of its own: leave it out",
                       whole[] =
                           "in an elastic run, each rank has a replica and all that belongs to "
-                          "it: leave it out";
+                          "it: leave it out",
+                      changes[] = "an elastic run has not always the same ranks: leave it out";
     const struct {
         int refused;
         const char *option, *value, *reason;
@@ -364,8 +365,10 @@ static tutti_status check_elastic(const tutti_train_options *o)
             "transport", o->machine.transport, own},
         {tutti_algorithm_is_library(o->exchange.algorithm), "algorithm", o->exchange.algorithm,
             own},
-        {o->exchange.topology != NULL, "topology", o->exchange.topology,
-            "an elastic run has not always the same ranks: leave it out"},
+        {tutti_algorithm_file(o->exchange.algorithm) ||
+                tutti_algorithm_rules(o->exchange.algorithm),
+            "algorithm", o->exchange.algorithm, changes},
+        {o->exchange.topology != NULL, "topology", o->exchange.topology, changes},
         {o->outputs.trace != NULL, "trace", o->outputs.trace,
             "an elastic run records no trace: leave it out"},
         {o->find_rate.picture != NULL, "find-lr", o->find_rate.picture,

@@ -104,7 +104,8 @@ START_TEST(elastic_runs)
     static const char *const refused[][2] = {{"--layout", "stages=2"}, {"--strategy", "rooted"},
         {"--compress", "topk:0.1"}, {"--design", "auto"}, {"--design", "sequential"},
         {"--shards", "local"}, {"--device", "cuda"}, {"--transport", "shm"}, {"--algorithm", "mpi"},
-        {"--topology", "x"}, {"--trace", "x"}, {"--find-lr", "x"}};
+        {"--algorithm", "forest:x"}, {"--algorithm", "rules:x"}, {"--topology", "x"},
+        {"--trace", "x"}, {"--find-lr", "x"}};
     tutti_status status;
     parse("--snapshot-steps", "5", &status);
     ck_assert_int_eq(status, TUTTI_ERR_USAGE);
