@@ -65,11 +65,12 @@ static double memory_of(const tutti_measures *m, int host)
 static tutti_point_kind kind_of(const tutti_measures *m, int host)
 {
     tutti_point_kind kind = {.cores = cores_of(m, host)};
-    int ranks = 0, timed = 0, hosts = 0;
+    int ranks = 0, timed = 0, paired = 0;
     for (int other = 0; other < m->hosts; other++) {
         if (cores_of(m, other) != kind.cores) continue;
-        hosts++;
-        kind.memory += memory_of(m, other);
+        const double memory = memory_of(m, other);
+        paired += memory > 0; /* a host with one rank has no pair */
+        kind.memory += memory;
         for (int r = 0; r < m->ranks; r++) {
             const tutti_measure *mine = &m->rank[r];
             if (m->host[r] != other) continue;
@@ -82,7 +83,7 @@ static tutti_point_kind kind_of(const tutti_measures *m, int host)
         }
     }
     snprintf(kind.name, sizeof kind.name, "cores%d", kind.cores);
-    kind.memory = rounded(kind.memory / hosts);
+    kind.memory = rounded(kind.memory / (paired ? paired : 1));
     kind.send_s = rounded_time(kind.send_s / (timed ? timed : 1));
     kind.recv_s = rounded_time(kind.recv_s / (timed ? timed : 1));
     kind.reduce = rounded(kind.reduce / ranks);

@@ -428,10 +428,11 @@ START_TEST(test_topology)
     const tutti_measures m = {.ranks = 4, .hosts = 3, .host = host, .rank = rank, .way = way};
     char remark[256];
     char *text = make_topology(&m, remark, sizeof remark);
-    /* The second b is another host. Hosts of a kind have the means of their ranks; half of 25 us - 2 us - 3 us. */
+    /* The second b is another host. Hosts of a kind have the means of their ranks; b has no pair
+     * that measures memory; half of 25 us - 2 us - 3 us. */
     ck_assert_str_eq(text,
         "topology 1\n"
-        "kind cores8 cores 8 memory 4.5GB/s reduce 10GB/s copy 10GB/s send 2us recv 3us\n"
+        "kind cores8 cores 8 memory 9GB/s reduce 10GB/s copy 10GB/s send 2us recv 3us\n"
         "kind cores2 cores 2 reduce 1GB/s copy 1GB/s send 500ns recv 500ns\n"
         "host a kind cores8\nhost b kind cores8\nhost h2 kind cores2\nswitch switch\n"
         "link a switch rate 123.4MB/s latency 10us\n"
