@@ -328,6 +328,10 @@ typedef struct run {
     int *sent;                 /* [blocks] messages that it has sent */
     int64_t *arrived; /* [steps] of the n-th message of a block: where it lies, at first + n */
     int64_t *count;   /* [steps] and how long it is, in chunks */
+    int *sent_by;     /* [steps] and the step that has sent it */
+    /* [steps][blocks] Of a step that has run: how many steps of each block are before it in every order; of its own
+     * block it is the last of these. */
+    int *before;
 } run;
 
 static int find_sender(const tutti_msccl *m, int receiver)
@@ -340,14 +344,48 @@ static int find_sender(const tutti_msccl *m, int receiver)
     return -1;
 }
 
+/* The block that a step waits for; -1: there is none. */
+static int find_awaited(const tutti_msccl *m, const block *b, const step *s)
+{
+    for (int i = 0; s->after_block >= 0 && i < m->blocks; i++)
+        if (m->block[i].gpu == b->gpu && m->block[i].id == s->after_block) return i;
+    return -1;
+}
+
 /* Whether what a step waits for has run. */
 static int is_free(const run *r, const block *b, const step *s)
 {
     if (s->after_block < 0) return 1;
+    const int awaited = find_awaited(r->m, b, s);
+    return awaited >= 0 && r->at[awaited] > s->after_step;
+}
+
+static int *before_of(const run *r, int number)
+{
+    return r->before + (size_t)number * (size_t)r->m->blocks;
+}
+
+/* All that is before step `earlier` is before step `number`. */
+static void put_after(run *r, int number, int earlier)
+{
+    int *mine = before_of(r, number);
+    const int *its = before_of(r, earlier);
     for (int i = 0; i < r->m->blocks; i++)
-        if (r->m->block[i].gpu == b->gpu && r->m->block[i].id == s->after_block)
-            return r->at[i] > s->after_step;
-    return 0;
+        if (its[i] > mine[i]) mine[i] = its[i];
+}
+
+/* Finds what is before the next step of a block, whose message, if it receives one, step `sent_by` has sent. */
+static void order_step(run *r, int number, int sent_by)
+{
+    const block *b = &r->m->block[number];
+    const int at = b->first + r->at[number];
+    const step *s = &r->m->step[at];
+    const int awaited = find_awaited(r->m, b, s);
+    if (r->at[number]) put_after(r, at, at - 1);
+    if (awaited >= 0 && s->after_step >= 0)
+        put_after(r, at, r->m->block[awaited].first + s->after_step);
+    if (sent_by >= 0) put_after(r, at, sent_by);
+    before_of(r, at)[number] = r->at[number] + 1;
 }
 
 static tutti_spot spot_of(const run *r, const place *p)
@@ -367,6 +405,7 @@ static void send_message(run *r, int number, tutti_spot src, int64_t count)
 {
     const block *b = &r->m->block[number];
     int n = b->first + r->sent[number]++;
+    r->sent_by[n] = b->first + r->at[number];
     r->arrived[n] = r->used[b->send];
     r->count[n] = count;
     r->used[b->send] += count * r->chunk;
@@ -410,6 +449,7 @@ static tutti_status run_block(run *r, int number, int *moved)
     while (r->at[number] < b->steps) {
         const step *s = &m->step[b->first + r->at[number]];
         tutti_spot got = tutti_scratch(0);
+        int sent_by = -1;
         if (!is_free(r, b, s)) break;
         if (s->type->receives) {
             int from = r->sender[number];
@@ -419,12 +459,66 @@ static tutti_status run_block(run *r, int number, int *moved)
             if (r->count[message] != s->count)
                 return say_step(m, s, "this step receives another number of chunks than are sent");
             got.offset = r->arrived[message];
+            sent_by = r->sent_by[message];
         }
+        order_step(r, number, sent_by);
         run_step(r, number, s, got);
         r->at[number]++;
         *moved = 1;
     }
     return TUTTI_OK;
+}
+
+/* ---- races ---- */
+
+static int is_shared(
+    const tutti_msccl *m, const place *a, int64_t a_count, const place *b, int64_t b_count)
+{
+    if (!a->buffer || !b->buffer) return 0;
+    const int same =
+        a->buffer == b->buffer || (m->in_place && a->buffer != 's' && b->buffer != 's');
+    return same && a->offset < b->offset + b_count && b->offset < a->offset + a_count;
+}
+
+/* Whether one step writes what the other reads or writes. */
+static int has_conflict(const tutti_msccl *m, const step *a, const step *b)
+{
+    return is_shared(m, &a->dst, a->count, &b->dst, b->count) ||
+           is_shared(m, &a->dst, a->count, &b->src, b->count) ||
+           is_shared(m, &a->src, a->count, &b->dst, b->count);
+}
+
+/* Looks for steps of two blocks of a GPU that have no order and a conflict. What is before the steps of a block only
+ * grows, so those without an order to a step follow each other. */
+static tutti_status check_pair(const run *r, int one, int other)
+{
+    const tutti_msccl *m = r->m;
+    const block *a = &m->block[one], *b = &m->block[other];
+    for (int x = 0; x < a->steps; x++) {
+        const step *s = &m->step[a->first + x];
+        int y = before_of(r, a->first + x)[other];
+        for (; y < b->steps && before_of(r, b->first + y)[one] <= x; y++) {
+            const step *t = &m->step[b->first + y];
+            if (has_conflict(m, s, t))
+                return tutti_fail(TUTTI_ERR_MISMATCH,
+                    "%s:%d: neither this step nor that of line %d waits for the other, and one "
+                    "writes what the other uses",
+                    m->name, s->line, t->line);
+        }
+    }
+    return TUTTI_OK;
+}
+
+/* Steps without an order have run in one of several: the schedules are right in all of them if none of these steps
+ * has a conflict. */
+static tutti_status check_races(const run *r)
+{
+    const tutti_msccl *m = r->m;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; !status && i < m->blocks; i++)
+        for (int j = i + 1; !status && j < m->blocks; j++)
+            if (m->block[i].gpu == m->block[j].gpu) status = check_pair(r, i, j);
+    return status;
 }
 
 static int all_received(const run *r, int number)
@@ -452,7 +546,7 @@ static tutti_status run_all(run *r)
         if (!all_received(r, i))
             status = say_step(
                 m, &m->step[m->block[i].first], "no rank receives all that this threadblock sends");
-    return status;
+    return status ? status : check_races(r);
 }
 
 static tutti_status begin_drafts(run *r)
@@ -489,17 +583,20 @@ tutti_status tutti_msccl_build(const tutti_msccl *m, int64_t chunk, tutti_sched 
 {
     size_t blocks = (size_t)m->blocks + 1, steps = (size_t)m->steps + 1;
     tutti_sched_draft *draft[MOST_GPUS] = {NULL};
-    int *numbers = calloc(4 * blocks, sizeof *numbers);
+    int *numbers = calloc(4 * blocks + steps, sizeof *numbers);
+    int *before = calloc(blocks * steps, sizeof *before);
     int64_t *messages = calloc(2 * steps, sizeof *messages);
-    run r = {.m = m, .chunk = chunk, .draft = draft};
-    tutti_status status =
-        numbers && messages ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for schedules");
+    run r = {.m = m, .chunk = chunk, .draft = draft, .before = before};
+    tutti_status status = numbers && before && messages
+                              ? TUTTI_OK
+                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory for schedules");
     for (int g = 0; g < m->gpus; g++) ranks[g] = NULL;
     if (!status) {
         r.at = numbers;
         r.taken = numbers + blocks;
         r.sent = r.taken + blocks;
         r.sender = r.sent + blocks;
+        r.sent_by = r.sender + blocks;
         r.arrived = messages;
         r.count = messages + steps;
         for (int i = 0; i < m->blocks; i++) r.sender[i] = find_sender(m, i);
@@ -508,6 +605,7 @@ tutti_status tutti_msccl_build(const tutti_msccl *m, int64_t chunk, tutti_sched 
     if (!status) status = run_all(&r);
     status = end_drafts(&r, status, ranks);
     free(numbers);
+    free(before);
     free(messages);
     return status;
 }

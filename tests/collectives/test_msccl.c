@@ -84,6 +84,48 @@ static void write_pair(writer *w)
     put(w, "</tb></gpu></algo>");
 }
 
+/* GPU 0 sends to GPU 1, where a threadblock adds, and another one sends the sum back. */
+static void write_two_blocks(writer *w, int waits)
+{
+    *w = (writer){.n = 0};
+    put(w, "<algo nchunksperloop=\"1\" coll=\"allreduce\" inplace=\"1\" ngpus=\"2\">\n"
+           "<gpu id=\"0\" s_chunks=\"0\">\n");
+    begin_block(w, 0, 1, 1);
+    add(w, "s", 0, 0, -1, -1);
+    add(w, "r", 0, 0, -1, -1);
+    put(w, "</tb></gpu>\n<gpu id=\"1\" s_chunks=\"0\">\n");
+    begin_block(w, 0, -1, 0);
+    add(w, "rrc", 0, 0, -1, -1);
+    put(w, "</tb>\n");
+    begin_block(w, 1, 0, -1);
+    add(w, "s", 0, 0, waits ? 0 : -1, waits ? 0 : -1);
+    put(w, "</tb></gpu></algo>");
+}
+
+/* GPUs 1 and 2 send to GPU 0, where a threadblock for each adds to the same chunk. Whichever is first, each GPU gets
+ * the sum; but both may add to what the other has not written yet. */
+static void write_two_sums(writer *w, int waits)
+{
+    *w = (writer){.n = 0};
+    put(w, "<algo nchunksperloop=\"1\" coll=\"allreduce\" inplace=\"1\" ngpus=\"3\">\n"
+           "<gpu id=\"0\" s_chunks=\"0\">\n");
+    for (int g = 1; g < 3; g++) {
+        begin_block(w, g, g, g);
+        add(w, "rrc", 0, 0, waits && g == 2 ? 1 : -1, waits && g == 2 ? 0 : -1);
+        add(w, "s", 0, 0, 3 - g, 0);
+        put(w, "</tb>\n");
+    }
+    put(w, "</gpu>\n");
+    for (int g = 1; g < 3; g++) {
+        put(w, g == 1 ? "<gpu id=\"1\" s_chunks=\"0\">\n" : "<gpu id=\"2\" s_chunks=\"0\">\n");
+        begin_block(w, 0, 0, 0);
+        add(w, "s", 0, 0, -1, -1);
+        add(w, "r", 0, 0, -1, -1);
+        put(w, "</tb></gpu>\n");
+    }
+    put(w, "</algo>");
+}
+
 /* Reads, builds and proves. */
 static tutti_status prove(const char *text, int64_t chunk)
 {
@@ -122,6 +164,28 @@ START_TEST(rings_are_proved)
     tutti_log_set_level(TUTTI_LOG_NONE);
     ck_assert_int_eq(prove(w.text, 1), TUTTI_ERR_MISMATCH);
     tutti_log_set_level(TUTTI_LOG_INFO);
+}
+END_TEST
+
+static void expect_race(const char *says)
+{
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_int_eq(prove(w.text, 1), TUTTI_ERR_MISMATCH);
+    tutti_log_set_level(TUTTI_LOG_INFO);
+    ck_assert_msg(strstr(tutti_last_error(), says) != NULL, "%s", tutti_last_error());
+}
+
+/* A wait is missing that the order of the text would hide. */
+START_TEST(steps_without_an_order_are_found)
+{
+    write_two_blocks(&w, 1);
+    ck_assert_ok(prove(w.text, 1));
+    write_two_blocks(&w, 0);
+    expect_race("t:9: neither this step nor that of line 12 waits for the other");
+    write_two_sums(&w, 1);
+    ck_assert_ok(prove(w.text, 1));
+    write_two_sums(&w, 0);
+    expect_race("t:4: neither this step nor that of line 8 waits for the other");
 }
 END_TEST
 
@@ -197,6 +261,7 @@ int main(void)
     Suite *suite = suite_create("msccl");
     TCase *tcase = testing_case(suite, "msccl");
     tcase_add_test(tcase, rings_are_proved);
+    tcase_add_test(tcase, steps_without_an_order_are_found);
     tcase_add_loop_test(tcase, wrong_ones_are_refused, 0, WRONG);
     tcase_add_test(tcase, damaged_ones_are_refused);
     return testing_run(suite);
