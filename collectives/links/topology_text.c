@@ -41,6 +41,9 @@ typedef struct values {
     double cores, flops, memory, reduce, copy, send, recv, eager, socket, rate, latency, count;
 } values;
 
+/* Which numbers a quantity may be, all of them more than 0 but the last. */
+enum { ANY, WHOLE, WHOLE_OR_0 };
+
 /* Such a word, which a quantity follows: "rate 25Gbit/s". */
 typedef struct attribute {
     const char *key, *example;
@@ -52,18 +55,18 @@ typedef struct attribute {
 
 #define AT(member) offsetof(values, member)
 static const attribute attributes[] = {
-    {"cores", "16", tutti_number_units, AT(cores), 1e6, 1, KIND},
-    {"flops", "1e12", tutti_number_units, AT(flops), 1e30, 0, KIND},
-    {"memory", "80GB/s", tutti_rate_units, AT(memory), 1e30, 0, KIND},
-    {"reduce", "9GB/s", tutti_rate_units, AT(reduce), 1e30, 0, KIND},
-    {"copy", "11GB/s", tutti_rate_units, AT(copy), 1e30, 0, KIND},
-    {"send", "3us", tutti_time_units, AT(send), 1, 0, KIND},
-    {"recv", "3us", tutti_time_units, AT(recv), 1, 0, KIND},
-    {"eager", "64KiB", tutti_size_units, AT(eager), 1e30, 0, KIND},
-    {"socket", "1", tutti_number_units, AT(socket), 1e6, 1, DEVICE},
-    {"rate", "25Gbit/s", tutti_rate_units, AT(rate), 1e30, 0, SWITCH | LINK | BUS},
-    {"latency", "2us", tutti_time_units, AT(latency), 1, 0, LINK | BUS},
-    {"count", "2", tutti_number_units, AT(count), 1e6, 1, LINK},
+    {"cores", "16", tutti_number_units, AT(cores), 1e6, WHOLE, KIND},
+    {"flops", "1e12", tutti_number_units, AT(flops), 1e30, ANY, KIND},
+    {"memory", "80GB/s", tutti_rate_units, AT(memory), 1e30, ANY, KIND},
+    {"reduce", "9GB/s", tutti_rate_units, AT(reduce), 1e30, ANY, KIND},
+    {"copy", "11GB/s", tutti_rate_units, AT(copy), 1e30, ANY, KIND},
+    {"send", "3us", tutti_time_units, AT(send), 1, ANY, KIND},
+    {"recv", "3us", tutti_time_units, AT(recv), 1, ANY, KIND},
+    {"eager", "64KiB", tutti_size_units, AT(eager), 1e30, ANY, KIND},
+    {"socket", "1", tutti_number_units, AT(socket), 1e6, WHOLE_OR_0, DEVICE},
+    {"rate", "25Gbit/s", tutti_rate_units, AT(rate), 1e30, ANY, SWITCH | LINK | BUS},
+    {"latency", "2us", tutti_time_units, AT(latency), 1, ANY, LINK | BUS},
+    {"count", "2", tutti_number_units, AT(count), 1e6, WHOLE, LINK},
 };
 enum { ATTRIBUTES = sizeof attributes / sizeof *attributes };
 
@@ -72,7 +75,7 @@ static tutti_status read_attribute(reader *r, const attribute *a, values *v)
     double value;
     if (r->at + 1 >= r->words) return tutti_lines_fail(&r->lines, "no value after '%s'", a->key);
     const char *text = r->word[r->at + 1];
-    int zero = a->whole && !strcmp(text, "0"); /* socket 0 */
+    int zero = a->whole == WHOLE_OR_0 && !strcmp(text, "0");
     int right = zero || (tutti_quantity_read(text, a->units, &value) &&
                             !(a->whole && value != floor(value)));
     if (!right)
@@ -93,6 +96,7 @@ static tutti_status read_attribute(reader *r, const attribute *a, values *v)
 static tutti_status read_kind_name(reader *r, int *kind)
 {
     const char *name = r->at + 1 < r->words ? r->word[r->at + 1] : "";
+    *kind = -1; /* the statement may have named another before */
     for (int i = 0; i < r->t->kinds; i++)
         if (!strcmp(r->t->kind[i].name, name)) *kind = i;
     if (*kind < 0)
