@@ -126,6 +126,13 @@ static tutti_status write_forest(const char *path, const tutti_topology *t, cons
     return status;
 }
 
+static tutti_status refuse_number(const char *name, double value, const char *reason)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%g", value);
+    return tutti_conf_refuse(&conf, name, text, reason);
+}
+
 static tutti_status pack(const options *o, const tutti_topology *t, tutti_forest **f)
 {
     const tutti_trees_options wanted = {.root = o->root.word ? -1 : (int)o->root.value,
@@ -136,18 +143,36 @@ static tutti_status pack(const options *o, const tutti_topology *t, tutti_forest
     tutti_trees_report report;
     tutti_status status = tutti_trees_of(t, &wanted, f, &report);
     if (status) return status;
+    if (report.rootless && !o->root.word)
+        return refuse_number("root", (double)o->root.value,
+            "for allreduces at a switch, each rank is the root of a tree: leave it out");
     printf("%d ranks; %s; %s\n", t->ranks, o->allreduce ? "for allreduces" : "for broadcasts",
         report.way);
-    if (o->fewest && tutti_fewest_lacks()) printf("fewest greedily: %s\n", tutti_fewest_lacks());
+    if (o->fewest && report.weighted && tutti_fewest_lacks())
+        printf("fewest greedily: %s\n", tutti_fewest_lacks());
     printf("bound %g GB/s, rate %g GB/s, %d trees\n", report.bound / 1e9, report.rate / 1e9,
         (*f)->trees);
     return TUTTI_OK;
 }
 
+/* The options that say how trees are packed. */
+static tutti_status check_alone(const options *o)
+{
+    static const char reason[] = "--check packs no trees: leave it out";
+    if (!o->root.word) return refuse_number("root", (double)o->root.value, reason);
+    if (o->eps > 0) return refuse_number("eps", o->eps, reason);
+    const char *flag = o->allreduce ? "allreduce"
+                       : o->routes  ? "routes"
+                       : o->fewest  ? "fewest"
+                                    : NULL;
+    return flag ? tutti_conf_refuse(&conf, flag, NULL, reason) : TUTTI_OK;
+}
+
 static tutti_status check(const options *o, const tutti_topology *t, tutti_forest **f)
 {
     uint64_t hash;
-    tutti_status status = tutti_forest_open(o->check, t, f, &hash);
+    tutti_status status = check_alone(o);
+    if (!status) status = tutti_forest_open(o->check, t, f, &hash);
     if (status) return status;
     printf("%d ranks; %s: right\n", t->ranks, o->check);
     printf("rate %g GB/s, %d trees\n", tutti_forest_rate(*f) / 1e9, (*f)->trees);

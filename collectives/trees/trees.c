@@ -200,7 +200,11 @@ tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *
         tutti_forest_free(f);
         return status;
     }
-    *report = (tutti_trees_report){p.way, bound, tutti_forest_rate(f)};
+    *report = (tutti_trees_report){.way = p.way,
+        .bound = bound,
+        .rate = tutti_forest_rate(f),
+        .weighted = !p.exact && p.hub <= 0,
+        .rootless = p.hub > 0 && o->allreduce};
     *forest = f;
     return TUTTI_OK;
 }

@@ -24,6 +24,8 @@ typedef struct tutti_trees_options {
 typedef struct tutti_trees_report {
     const char *way;    /* how the trees were found */
     double bound, rate; /* bytes a second: of every forest in these links, and of this one */
+    int weighted;       /* by weights: `fewest` and `eps` were used */
+    int rootless;       /* each rank is the root of a tree, whatever root was asked for */
 } tutti_trees_report;
 
 /* Whether anything limits what the ranks exchange: not if all are at one point without a rate of memory. */

@@ -16,6 +16,16 @@ packs dgx-1v --allreduce --eps 0.1
 says '^bound 85.7143 GB/s'
 packs mesh:2x3,1GB/s --allreduce --fewest
 says '^bound 1.4 GB/s, rate 1.[34]'
+# Nothing is left out of an exact packing, with GLPK or without it; one tree of each rank has every root.
+packs dgx-1v --root 2 --fewest
+if grep -q 'fewest' "$dir/out"; then fail '--fewest of an exact packing'; cat "$dir/out"; fi
+refuses 2 '--root 3: for allreduces at a switch, each rank is the root of a tree' "$apps/tutti-trees" star:8 --allreduce --root 3
+packs star:8 --root 3
+packs star:8 --allreduce --root best
+for option in '--root 2' --allreduce --routes '--eps 0.1' --fewest; do
+    # shellcheck disable=SC2086 # a name and its value
+    refuses 2 "$option: --check packs no trees" "$apps/tutti-trees" dgx-1v --check "$dir/dgx" $option
+done
 packs star:1
 refuses 2 ': line 2: these trees are for another topology' "$apps/tutti-trees" dgx-1p --check "$dir/dgx"
 sed 's/25GB/26GB/' "$dir/dgx" > "$dir/heavy"
