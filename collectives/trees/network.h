@@ -20,7 +20,7 @@ typedef struct tutti_tree_network {
     int edge_room, use_room; /* allocated */
 } tutti_tree_network;
 
-enum { TUTTI_TREE_NETWORK_MOST = 256 /* ranks of a network of routes */ };
+enum { TUTTI_TREE_NETWORK_MOST = 256 /* ranks that trees are packed for */ };
 
 /* A network without edges. NOMEM. */
 tutti_status tutti_tree_network_new(int ranks, int capacities, tutti_tree_network **network);

@@ -193,6 +193,9 @@ tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *
             "as "
             "good: give its kind a memory rate, as in 'memory 80GB/s'",
             t->ranks, t->point[t->rank_point[0]].name);
+    if (t->ranks > TUTTI_TREE_NETWORK_MOST)
+        return tutti_fail(TUTTI_ERR_USAGE, "trees are packed for %d ranks at most, here are %d",
+            TUTTI_TREE_NETWORK_MOST, t->ranks);
     tutti_status status = open_plan(&p, t, o);
     if (!status) status = try_roots(&p, o, &f, &bound);
     free_plan(&p);

@@ -459,6 +459,24 @@ START_TEST(without_limits_there_are_no_trees)
 }
 END_TEST
 
+/* Whatever connects them. */
+START_TEST(too_many_ranks_are_refused)
+{
+    static const char *const names[] = {"mesh:1x257,1GB/s", "star:257", "fat-tree:12"};
+    const tutti_trees_options options = {.root = 0};
+    tutti_forest *f = NULL;
+    tutti_trees_report report;
+    tutti_topology *t;
+    ck_assert_ok(tutti_topology_open(names[_i], &t));
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_int_eq(tutti_trees_of(t, &options, &f, &report), TUTTI_ERR_USAGE);
+    tutti_log_set_level(TUTTI_LOG_INFO);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "for 256 ranks at most, here are "));
+    ck_assert_ptr_null(f);
+    tutti_topology_free(t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("trees");
@@ -474,6 +492,7 @@ int main(void)
     tcase_add_test(tcase, rings_are_no_better);
     tcase_add_test(tcase, two_networks_end_at_once);
     tcase_add_test(tcase, without_limits_there_are_no_trees);
+    tcase_add_loop_test(tcase, too_many_ranks_are_refused, 0, 3);
     tcase_add_loop_test(tcase, trees_do_not_wait_for_each_other, 0, 5);
     return testing_run(suite);
 }
