@@ -44,14 +44,6 @@ int tutti_exchange_transport_lanes(const tutti_exchange_options *options)
     return tutti_design_lanes(options->design, options->lanes) + CONTROL + options->messages;
 }
 
-/* The bytes of collectives with priorities that are granted at a time: the link stays busy while one ends and the
- * next begins. */
-static int64_t window_of(int64_t chunk_bytes)
-{
-    enum { IN_FLIGHT = 4 };
-    return IN_FLIGHT * (chunk_bytes ? chunk_bytes : tutti_chunk_default_bytes());
-}
-
 /* Also fills in defaults. */
 static tutti_status complete_options(tutti_exchange_options *o)
 {
@@ -63,7 +55,6 @@ static tutti_status complete_options(tutti_exchange_options *o)
     if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
     if (o->chunk_bytes < 0) o->chunk_bytes = tutti_chunk_default_bytes();
-    if (!o->priorities.window) o->priorities.window = window_of(o->chunk_bytes);
     tutti_status status = tutti_design_check(design);
     if (!status) status = tutti_watch_check(&o->watch);
     if (!status) status = tutti_comm_core_check("comm_core", o->comm_core);

@@ -5,6 +5,7 @@
 #include "collectives/rules_text.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
+#include "designs/passes/chunk.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
 
@@ -52,6 +53,14 @@ static void choose_chunks(tutti_exchange *x, const tutti_transport *transport)
 {
     int64_t bytes = tutti_rules_chunk(x->rules, transport->size, transport->near);
     if (bytes && x->chunks_free) x->options.chunk_bytes = bytes;
+}
+
+/* The bytes of collectives with priorities that are granted at a time: the link stays busy while one ends and the
+ * next begins. */
+static int64_t window_of(int64_t chunk_bytes)
+{
+    enum { IN_FLIGHT = 4 };
+    return IN_FLIGHT * (chunk_bytes ? chunk_bytes : tutti_chunk_default_bytes());
 }
 
 static tutti_status boot_mpi(tutti_exchange *x)
@@ -179,7 +188,8 @@ static const char *setup_at(void *ctx)
     return x->setting_up;
 }
 
-static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control **control)
+static tutti_status set_up_exchange(
+    void *ctx, tutti_driver_options *driver, tutti_comm **comm, tutti_control **control)
 {
     tutti_exchange *x = ctx;
     tutti_transport *transport;
@@ -198,6 +208,7 @@ static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control 
         .aside = x->options.messages ? x->options.lanes + has_control(x, transport->size) : 0,
         .depth = x->options.depth};
     choose_chunks(x, transport);
+    if (!driver->priorities.window) driver->priorities.window = window_of(x->options.chunk_bytes);
     status = tutti_comm_new(transport, &options, comm);
     if (!status && has_control(x, transport->size)) status = open_control(x, transport, control);
     if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);

@@ -120,8 +120,8 @@ static void run_tick(void *ctx)
 
 static tutti_status set_up(tutti_comm_thread *t)
 {
-    tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
     tutti_driver_options driver = t->options.driver;
+    tutti_status status = t->options.setup(t->options.ctx, &driver, &t->comm, &t->control);
     if (status) return status;
     driver.control = t->control;
     driver.one_order = driver.one_order && tutti_comm_shares_slots(t->comm);

@@ -14,17 +14,19 @@
 typedef struct tutti_comm_thread tutti_comm_thread;
 
 typedef struct tutti_comm_thread_options {
-    /* Its control, wake, tick and ctx are the thread's; one_order counts where lanes share device slots. What its part
-     * opens, teardown closes. */
+    /* Its control, wake, tick and ctx are the thread's, and setup may change the rest; one_order counts where lanes
+     * share device slots. What its part opens, teardown closes. */
     tutti_driver_options driver;
     int threads;      /* 1: a dedicated thread (never if main drives); 0: the caller passes */
     int setup_aside;  /* 1: without a dedicated thread, setup runs on one, to have its deadline */
     double timeout_s; /* of one call */
     double setup_timeout_s; /* of setup on the thread, and of leaving */
     tutti_watch_options watch;
-    /* Called once, on the thread that uses the communicator, before and after everything else.
-     * control stays NULL if ranks exchange no control messages. orderly: no rank is missing. */
-    tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
+    /* Called once, on the thread that uses the communicator, before and after everything else. driver: a copy of the
+     * above, for what depends on the ranks. control stays NULL if ranks exchange no control messages. orderly: no rank
+     * is missing. */
+    tutti_status (*setup)(
+        void *ctx, tutti_driver_options *driver, tutti_comm **comm, tutti_control **control);
     void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control, int orderly);
     /* What setup is at, of any thread; never NULL. */
     const char *(*setup_at)(void *ctx);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- what is granted next ---- */
 
@@ -172,8 +173,9 @@ static void end(tutti_token *token, tutti_status status)
     the->order[s->rank][the->ended[s->rank]++] = s->number;
 }
 
-static void open_with(
-    int size, const char *design, int lanes, int64_t window, tutti_verify_mode mode)
+/* algorithm, chunk_bytes, window: as in tutti_exchange_options. */
+static void open_by(int size, const char *design, int lanes, const char *algorithm,
+    int64_t chunk_bytes, int64_t window, tutti_verify_mode mode)
 {
     the = calloc(1, sizeof *the);
     ck_assert_ptr_nonnull(the);
@@ -183,12 +185,20 @@ static void open_with(
         tutti_transport *transport;
         const tutti_exchange_options options = {.design = tutti_design_find(design),
             .lanes = lanes,
+            .algorithm = algorithm,
+            .chunk_bytes = chunk_bytes,
             .verify = mode,
             .priorities = {.on = 1, .window = window},
             .manual = 1};
         ck_assert_ok(tutti_transport_loop(the->world, r, lanes + 1, &transport));
         ck_assert_ok(tutti_exchange_open_over(transport, &options, &the->exchange[r]));
     }
+}
+
+static void open_with(
+    int size, const char *design, int lanes, int64_t window, tutti_verify_mode mode)
+{
+    open_by(size, design, lanes, NULL, 0, window, mode);
 }
 
 static void close_all(void)
@@ -332,6 +342,44 @@ START_TEST(lanes_have_one_window)
 }
 END_TEST
 
+/* Where in the order of ends an urgent sum is that becomes ready when the first of N others has ended. */
+static int place_of_urgent(const char *algorithm, int64_t chunk_bytes)
+{
+    enum { N = 40 };
+    int place = 0;
+    open_by(2, "funneled", 1, algorithm, chunk_bytes, 0, TUTTI_VERIFY_OFF);
+    for (int r = 0; r < 2; r++)
+        for (int n = 0; n <= N; n++) insert(r, n, n == N ? 9 : 1);
+    for (int r = 0; r < 2; r++)
+        for (int n = 0; n < N; n++) make_ready(r, n);
+    while (!the->ended[0])
+        for (int r = 0; r < 2; r++) tutti_exchange_pass(the->exchange[r]);
+    for (int r = 0; r < 2; r++) make_ready(r, N);
+    pass_all();
+    while (the->order[0][place] != N) place++;
+    for (int r = 0; r < 2; r++)
+        for (int n = 0; n <= N; n++) check_sum(r, n);
+    close_all();
+    return place;
+}
+
+/* Four chunks are under way, also where rules say how long a chunk is. */
+START_TEST(the_window_is_of_the_chunks_in_use)
+{
+    char path[] = "/tmp/tutti-test-priority-XXXXXX", algorithm[64];
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    dprintf(file, "rules 1\nallreduce P 2 -> chunk %dB\n", (int)sizeof(int32_t) * COUNT);
+    close(file);
+    snprintf(algorithm, sizeof algorithm, "rules:%s", path);
+    const int all = place_of_urgent(NULL, -1), few = place_of_urgent(NULL, sizeof(int32_t) * COUNT);
+    ck_assert_int_gt(all, 2 * few);
+    ck_assert_int_eq(place_of_urgent(algorithm, -1), few);
+    ck_assert_int_eq(place_of_urgent(algorithm, 0), all);
+    unlink(path);
+}
+END_TEST
+
 /* Designs whose order is in the graph, or in the program: priorities change nothing. */
 START_TEST(other_designs_ignore_them)
 {
@@ -424,6 +472,7 @@ int main(void)
     tcase_add_test(tcase, what_waits_starts_by_priority);
     tcase_add_test(tcase, what_is_not_ready_everywhere_holds_up_nothing);
     tcase_add_test(tcase, lanes_have_one_window);
+    tcase_add_test(tcase, the_window_is_of_the_chunks_in_use);
     tcase_add_loop_test(tcase, other_designs_ignore_them, 0, 2);
     tcase_add_loop_test(
         tcase, ranks_that_differ_are_told_how, 0, sizeof differences / sizeof *differences);
