@@ -11,6 +11,7 @@
 #include "apps/session/precision.h"
 #include "apps/session/transport.h"
 #include "apps/tune/tune.h"
+#include "collectives/choose.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/codecs/rows.h"
@@ -143,7 +144,9 @@ static tutti_status open_traffic(tutti_step_bench *b)
     if (!status) status = tutti_training_session_close(&session);
     if (!status) status = tutti_step_traffic_open(&b->world, tutti_step_algorithm(b), &b->traffic);
     if (!status) status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
-    b->sent_bytes = b->traffic.sent.bytes;
+    b->sent_at_least = tutti_algorithm_is_library(tutti_step_algorithm(b));
+    b->sent_bytes = b->sent_at_least ? tutti_step_traffic_least(&b->traffic, b->world.boot.size)
+                                     : b->traffic.sent.bytes;
     return status;
 }
 

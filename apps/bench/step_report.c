@@ -182,8 +182,9 @@ void tutti_step_report(tutti_step_bench *b)
 {
     const double limit = limit_s(b), rate = b->world.link_bytes_per_s;
     const tutti_step_row *peer = fastest_peer(b);
-    printf("%d collectives of %.2f MB in all; each rank sends %.2f MB per step",
-        b->traffic.collectives, (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
+    printf("%d collectives of %.2f MB in all; each rank sends %s%.2f MB per step",
+        b->traffic.collectives, (double)b->traffic.bytes / 1e6, b->sent_at_least ? "at least " : "",
+        (double)b->sent_bytes / 1e6);
     if (b->codec->compresses) printf(" (gradients as %s)", b->o.compress);
     if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
     printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms per step", "/ limit", "hidden", "/ peer",

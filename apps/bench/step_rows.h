@@ -74,6 +74,7 @@ typedef struct tutti_step_bench {
     tutti_result *result; /* rank 0's */
     tutti_step_traffic traffic;
     int64_t sent_bytes;    /* by this rank per step */
+    int sent_at_least; /* MPI's own sums are not counted: sent_bytes is what they send at least */
     tutti_outlook outlook; /* the last one that a design returned */
     int rows;
     tutti_step_row row[TUTTI_STEP_MOST_ROWS];

@@ -38,6 +38,15 @@ tutti_status tutti_step_traffic_plan(
     return status;
 }
 
+int64_t tutti_step_traffic_least(const tutti_step_traffic *t, int ranks)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < t->collectives; i++)
+        bytes += (t->args[i].kind == TUTTI_ALLREDUCE ? 2 : 1) * t->args[i].count *
+                 (int64_t)tutti_dtype_bytes(t->args[i].dtype);
+    return bytes * (ranks - 1) / ranks;
+}
+
 tutti_status tutti_step_traffic_open(
     tutti_world *world, const char *algorithm, tutti_step_traffic *traffic)
 {

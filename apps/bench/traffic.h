@@ -23,6 +23,9 @@ tutti_status tutti_step_traffic_plan(
 /* Opens what is planned. All ranks call it. Errors of tutti_transport_mpi and tutti_comm_new. */
 tutti_status tutti_step_traffic_open(
     tutti_world *world, const char *algorithm, tutti_step_traffic *traffic);
+/* What a rank must send in a step, on average over the ranks, whichever algorithms sum: 2 (P - 1) / P of the bytes of
+ * an allreduce, (P - 1) / P of those of others. [P] */
+int64_t tutti_step_traffic_least(const tutti_step_traffic *traffic, int ranks);
 /* Starts all collectives in order and waits for all, `steps` times. */
 tutti_status tutti_step_traffic_run(tutti_step_traffic *traffic, int64_t steps, double timeout_s);
 /* Accepts a zeroed one. */

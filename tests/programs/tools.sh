@@ -144,6 +144,11 @@ grep -q '"name":"auto".*"chosen":"--design .*"over_best":[0-9]' "$dir/auto" || f
 "$apps/tutti-bench" step --grid --verdict --json "$dir/auto" | grep -q 'auto / best fixed choice, mlp b2' || fail "no verdict of the choice"
 grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json"
 grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
+# What MPI's own sums send is not counted; the limit knows what they send at least. 7364648 bytes at 10 Mbit/s are 5.9 s.
+"$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --design funneled --algorithm mpi \
+    --link-mbit 10 --json "$dir/library" > "$dir/out" 2>&1 || { fail "tutti-bench step --algorithm mpi: status $?"; cat "$dir/out"; }
+grep -q '"name":"funneled".*"limit_ms":\(5[89]\|6[0-9]\)[0-9][0-9]\.[0-9]*,"sent_bytes":7364648' "$dir/library" &&
+    grep -q 'each rank sends at least 7.36 MB per step' "$dir/out" || { fail "what MPI's own sums send"; cat "$dir/out" "$dir/library"; }
 # pipeline: the rows, the least idle share, and that replicas have no whole net to compare with.
 "$mpirun" -np 2 "$apps/tutti-bench" pipeline --model mlp --batch 8 --micro-batches 4 --steps 1 --blocks 2 --peer "$dir/peer" \
     --json "$dir/pipeline" > "$dir/out" 2>&1 || { fail "tutti-bench pipeline: status $?"; cat "$dir/out"; }
