@@ -54,6 +54,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     char layout[TUTTI_LAYOUT_TEXT], layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
     char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT];
     const int given = *tutti_layout_print(&l->placement, layout) != '\0';
+    const tutti_session_transport *carrier = session->transport;
     if (l->link_bytes_per_s > 0)
         snprintf(link, sizeof link, "%g", l->link_bytes_per_s / tutti_link_goodput(1));
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
@@ -64,7 +65,8 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
-        " wire=%s precision=%s device=%s%s%s%s workers=%d ranks=%d layout=%s stage_layers=%s "
+        " wire=%s precision=%s device=%s%s%s%s transport=%s workers=%d ranks=%d layout=%s "
+        "stage_layers=%s "
         "link_mbit=%s micro_batches=%d pipeline=%s hosts=%s "
         "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
@@ -78,8 +80,8 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         : session->place.collects_there ? "+nccl"
                                         : "",
         session->place.tf32 ? "+tf32" : "", session->place.engines ? "+timed" : "",
-        session->options.workers, session->placement.ranks,
-        given ? tutti_layout_print(&session->placement, layout) : "none",
+        carrier && carrier->chosen ? carrier->chosen : "mpi", session->options.workers,
+        session->placement.ranks, given ? tutti_layout_print(&session->placement, layout) : "none",
         tutti_layout_print_layers(l, layers), link,
         tutti_training_session_micro_batches(session, recipe),
         tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION,

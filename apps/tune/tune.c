@@ -242,15 +242,17 @@ static tutti_status open_search(tuner *t)
 static tutti_status make_key(tuner *t)
 {
     const tutti_exchange_options *e = &t->base;
-    char fixed[256], chosen_by[32] = "";
+    char fixed[320], chosen_by[32] = "";
     uint64_t hash = tutti_exchange_chosen_by(t->session->exchange);
     if (hash) snprintf(chosen_by, sizeof chosen_by, ":%016llx", (unsigned long long)hash);
     snprintf(fixed, sizeof fixed,
-        "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%.*s%s verify=%s",
+        "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%.*s%s verify=%s "
+        "comm_core=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
         (long long)e->chunk_bytes, t->o->priority_free ? -1 : e->order.on,
         (int)(e->algorithm ? strcspn(e->algorithm, hash ? ":" : "") : 4),
-        e->algorithm ? e->algorithm : "auto", chosen_by, tutti_verify_mode_name(e->verify));
+        e->algorithm ? e->algorithm : "auto", chosen_by, tutti_verify_mode_name(e->verify),
+        e->comm_core ? e->comm_core : "none");
     tutti_status status = tutti_tune_key(t->session, &t->o->workload, fixed, t->key);
     if (status) t->together = 0;
     return status;

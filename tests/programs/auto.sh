@@ -56,6 +56,13 @@ same_as_fixed 2
 automatic 2 --bucket-mb 2 --tuning-time 0 --wire bf16 --tuning "$dir/tuning.json"
 says 'leave no time'
 
+# So is another transport, and another place of the communication thread.
+for other in "--transport mesh" "--comm-core none"; do
+    # shellcheck disable=SC2086
+    automatic 2 --bucket-mb 2 --tuning-time 0 $other --tuning "$dir/tuning.json"
+    says 'leave no time'
+done
+
 if computes_bf16; then
     automatic 2 --bucket-mb 2 --tuning-time 0 --precision bf16 --tuning "$dir/tuning.json"
     says 'leave no time'
