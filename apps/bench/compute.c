@@ -212,11 +212,12 @@ static tutti_status report_ops(bench *b)
 
 static tutti_status start_peer(bench *b, const char *variant)
 {
-    char command[8192];
+    char command[8192], model[TUTTI_PEER_QUOTED];
     int eager = strcmp(variant, "eager") == 0; /* what a peer does anyhow */
+    tutti_peer_quote(b->o.model, model);
     snprintf(command, sizeof command,
         "exec %s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 "%s%s",
-        b->program, b->o.model, b->o.batch, b->o.steps, b->o.blocks, eager ? "" : " --variant ",
+        b->program, model, b->o.batch, b->o.steps, b->o.blocks, eager ? "" : " --variant ",
         eager ? "" : variant);
     tutti_status status = tutti_peer_start(command, b->o.timeout_s, &b->peer[b->peers]);
     if (!status) b->peers++;
@@ -226,7 +227,8 @@ static tutti_status start_peer(bench *b, const char *variant)
 /* What is wrong with the options is said before anything is measured. */
 static tutti_status find_peers(bench *b)
 {
-    static const tutti_peer_script script = {.file = "torch_compute.py", .module = "torch"};
+    const tutti_peer_script script = {
+        .file = "torch_compute.py", .module = "torch", .model = b->o.model};
     tutti_status status = tutti_peer_split_variants(&conf, b->o.variants, &b->variants);
     return status ? status : tutti_peer_program(b->o.peer, &script, b->program, sizeof b->program);
 }

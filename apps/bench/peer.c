@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 4096, PATH = TUTTI_PEER_PATH, QUOTED = 1200, COMMAND = 64 };
+enum { LINE = 4096, PATH = TUTTI_PEER_PATH, QUOTED = TUTTI_PEER_QUOTED, COMMAND = 64 };
 extern char **environ;
 
 struct tutti_peer {
@@ -61,8 +61,7 @@ int tutti_peer_find_file(const char *file, char path[TUTTI_PEER_PATH])
     return access(path, R_OK) == 0;
 }
 
-/* The text as one word of the shell's language; "" if it does not fit. */
-static void quote(const char *text, char word[QUOTED])
+void tutti_peer_quote(const char *text, char word[TUTTI_PEER_QUOTED])
 {
     size_t used = 0;
     word[used++] = '\'';
@@ -78,16 +77,25 @@ static void quote(const char *text, char word[QUOTED])
     word[*text ? 0 : used] = '\0';
 }
 
-/* What a Python has of the module, which may be PyTorch with a slow BLAS, or one that finds no GPU. */
-typedef enum module_state { MODULE_NONE, MODULE_UNFIT, MODULE_GOOD } module_state;
+/* What a Python has of the module, which may be PyTorch with a slow BLAS, or one that finds no GPU; and the script of
+ * the model. */
+typedef enum module_state { MODULE_NONE, MODULE_UNFIT, MODULE_NO_MODEL, MODULE_GOOD } module_state;
 
-static module_state try_module(const char *python, const char *module, const char *path)
+static module_state try_module(
+    const char *python, const tutti_peer_script *script, const char *path)
 {
-    char probe[3 * QUOTED];
-    snprintf(probe, sizeof probe, "timeout 120 %s -c 'import %s' > /dev/null 2>&1", python, module);
+    enum { NO_MODEL = 2 }; /* exit status of torch_compute.py --probe --model */
+    char probe[4 * QUOTED], model[QUOTED] = "";
+    snprintf(probe, sizeof probe, "timeout 120 %s -c 'import %s' > /dev/null 2>&1", python,
+        script->module);
     if (system(probe) != 0) return MODULE_NONE;
-    snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, path);
-    return system(probe) == 0 ? MODULE_GOOD : MODULE_UNFIT;
+    if (script->model) tutti_peer_quote(script->model, model);
+    snprintf(probe, sizeof probe, "timeout 120 %s %s --probe%s%s", python, path,
+        *model ? " --model " : "", model);
+    const int status = system(probe);
+    if (script->model && WIFEXITED(status) && WEXITSTATUS(status) == NO_MODEL)
+        return MODULE_NO_MODEL;
+    return status == 0 ? MODULE_GOOD : MODULE_UNFIT;
 }
 
 static int is_folder(const char *path)
@@ -120,8 +128,8 @@ static tutti_status use_folder(const char *folder, const tutti_peer_script *scri
         return tutti_fail(TUTTI_ERR_USAGE,
             "--%s %s: the folder has no bin/python3: %s makes one that has", option_of(script),
             folder, install);
-    quote(path, python);
-    switch (try_module(python, script->module, script_path)) {
+    tutti_peer_quote(path, python);
+    switch (try_module(python, script, script_path)) {
     case MODULE_NONE:
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "--%s %s: its Python cannot import %s: remove the folder, and make it again with %s",
@@ -129,6 +137,9 @@ static tutti_status use_folder(const char *folder, const tutti_peer_script *scri
     case MODULE_UNFIT:
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "--%s %s: its PyTorch %s", option_of(script),
             folder, script->device ? "finds no GPU" : "is too slow to compare with");
+    case MODULE_NO_MODEL:
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "--%s %s: %s has no %s: use --%s none",
+            option_of(script), folder, script->file, script->model, option_of(script));
     default:
         snprintf(text, size, "%s %s", python, script_path);
         return TUTTI_OK;
@@ -140,7 +151,7 @@ static void use_debian(
 {
     static const char python[] = "/usr/bin/python3";
     char install[COMMAND];
-    module_state state = try_module(python, script->module, script_path);
+    module_state state = try_module(python, script, script_path);
     if (state == MODULE_GOOD) snprintf(text, size, "%s %s", python, script_path);
     if (state == MODULE_NONE)
         tutti_log(TUTTI_LOG_INFO, "no peer: %s has no %s (%s gets it, for --%s)", python,
@@ -148,6 +159,8 @@ static void use_debian(
     if (state == MODULE_UNFIT)
         tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch %s",
             script->device ? "finds no GPU" : "is too slow for a fair comparison");
+    if (state == MODULE_NO_MODEL)
+        tutti_log(TUTTI_LOG_INFO, "no peer: %s has no %s", script->file, script->model);
 }
 
 tutti_status tutti_peer_program(
@@ -173,7 +186,7 @@ tutti_status tutti_peer_program(
         tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script->file);
         return TUTTI_OK;
     }
-    quote(path, word);
+    tutti_peer_quote(path, word);
     strcat(word, device);
     if (folder) return use_folder(wish, script, word, text, size);
     use_debian(script, word, text, size);

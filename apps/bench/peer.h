@@ -20,6 +20,7 @@ typedef struct tutti_peer_script {
     const char *package; /* what tutti-bench peers is to install; NULL: PyTorch */
     const char *option;  /* where it was asked for; NULL: peer */
     const char *device;  /* where it computes, as its option has it; NULL: it has no such option */
+    const char *model;   /* that it must have; NULL: its --probe is not asked for one */
 } tutti_peer_script;
 
 /* The command for the peer that `wish` asks for, without arguments but for --device, into text (of at least 4 KiB);
@@ -29,11 +30,16 @@ typedef struct tutti_peer_script {
  *              tutti-bench peers --install makes it. Without the module, or where the script's --probe
  *              fails: USAGE, UNSUPPORTED or IO (logged)
  *   "auto"     the script run by /usr/bin/python3; no peer if that has no such module, or where --probe
- *              fails: a PyTorch with a slow BLAS, or without a GPU (logged as information)
+ *              fails: a PyTorch with a slow BLAS, or without a GPU, or a script without the model (logged as
+ *              information)
  *   "none"     no peer
  *   otherwise  the command itself; USAGE (logged) for a path that does not exist */
 tutti_status tutti_peer_program(
     const char *wish, const tutti_peer_script *script, char *text, size_t size);
+
+/* Writes the text as one word of the shell's language; "" if it does not fit. [P] */
+enum { TUTTI_PEER_QUOTED = 1200 };
+void tutti_peer_quote(const char *text, char word[TUTTI_PEER_QUOTED]);
 
 /* Finds a file of this folder, wherever the program is installed. Returns 0 if it is nowhere. */
 enum { TUTTI_PEER_PATH = 1024 };

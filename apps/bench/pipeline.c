@@ -109,10 +109,11 @@ static void list_rows(tutti_pipeline_bench *b)
 static tutti_status start_peer(
     tutti_pipeline_bench *b, tutti_peer_script script, const char *of_script, int64_t images)
 {
-    char arguments[512];
+    char arguments[2048], model[TUTTI_PEER_QUOTED];
     tutti_peer *peer;
+    tutti_peer_quote(b->o.model, model);
     snprintf(arguments, sizeof arguments,
-        "--model %s --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64 " %s", b->o.model,
+        "--model %s --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64 " %s", model,
         b->o.steps.value, b->o.blocks, b->o.workers, of_script);
     const tutti_peer_torch torch = {.wish = b->o.peer,
         .interface = b->o.interface,
@@ -127,9 +128,11 @@ static tutti_status start_peer(
 /* PyTorch's pipelining has one replica here; DistributedDataParallel has one on each rank. */
 static tutti_status start_peers(tutti_pipeline_bench *b)
 {
-    static const tutti_peer_script pipelining = {.file = "torch_pipeline.py",
-                                       .module = "torch.distributed.pipelining"},
-                                   parallel = {.file = "torch_ddp.py", .module = "torch"};
+    const tutti_peer_script pipelining = {.file = "torch_pipeline.py",
+                                .module = "torch.distributed.pipelining",
+                                .model = b->o.model},
+                            parallel = {
+                                .file = "torch_ddp.py", .module = "torch", .model = b->o.model};
     char arguments[160];
     tutti_pipeline_row *shared = tutti_pipeline_find(b, TUTTI_PIPELINE_PARALLEL);
     tutti_status status = TUTTI_OK;

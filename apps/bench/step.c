@@ -167,17 +167,18 @@ static void peer_codec(const tutti_step_bench *b, char text[32])
 /* On a GPU the peer is one process of PyTorch, in the variant that torch_compute.py finds to be the fastest. */
 static tutti_status start_torch_on_gpu(tutti_step_bench *b)
 {
-    static const tutti_peer_script script = {
-        .file = "torch_compute.py", .module = "torch", .device = "cuda"};
-    char program[4096], command[8192];
+    const tutti_peer_script script = {
+        .file = "torch_compute.py", .module = "torch", .device = "cuda", .model = b->o.model};
+    char program[4096], command[8192], model[TUTTI_PEER_QUOTED];
     tutti_peer *peer;
     if (b->world.boot.size > 1) return TUTTI_OK; /* several ranks have none */
     tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
     if (status || !*program) return status;
+    tutti_peer_quote(b->o.model, model);
     snprintf(command, sizeof command,
         "exec %s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64
         " --variant %s%s",
-        program, b->o.model, b->o.batch, b->o.steps.value, b->o.blocks,
+        program, model, b->o.batch, b->o.steps.value, b->o.blocks,
         b->precision == TUTTI_F32 ? "best" : "bf16-best", b->place.tf32 ? "" : " --no-tf32");
     status = tutti_peer_start(command, b->o.timeout_s, &peer);
     if (!status) add_peer(b, peer);
@@ -186,18 +187,19 @@ static tutti_status start_torch_on_gpu(tutti_step_bench *b)
 
 static tutti_status start_torch(tutti_step_bench *b)
 {
-    char arguments[512], codec[32];
+    char arguments[2048], codec[32], model[TUTTI_PEER_QUOTED];
     tutti_peer *peer;
     if (b->place.device != TUTTI_CPU) return start_torch_on_gpu(b);
     peer_codec(b, codec);
+    tutti_peer_quote(b->o.model, model);
     snprintf(arguments, sizeof arguments,
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
         "%s%s",
-        b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers, codec,
+        model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers, codec,
         b->precision == TUTTI_F32 ? "" : " --autocast");
     const tutti_peer_torch torch = {.wish = b->o.peer,
         .interface = b->o.interface,
-        .script = {.file = "torch_ddp.py", .module = "torch"},
+        .script = {.file = "torch_ddp.py", .module = "torch", .model = b->o.model},
         .arguments = arguments,
         .timeout_s = b->o.timeout_s};
     tutti_status status = tutti_peer_ranks_start(&b->world, &torch, &peer);
@@ -208,11 +210,12 @@ static tutti_status start_torch(tutti_step_bench *b)
 /* Every rank has a worker and a server, which is what loads the links evenly. */
 static tutti_status start_mxnet(tutti_step_bench *b, const char *program, const char *variant)
 {
-    char arguments[256];
+    char arguments[2048], model[TUTTI_PEER_QUOTED];
     tutti_peer *peer;
+    tutti_peer_quote(b->o.model, model);
     snprintf(arguments, sizeof arguments,
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --threads %" PRId64 " --variant %s",
-        b->o.model, b->o.batch, b->o.steps.value, b->o.workers, variant);
+        model, b->o.batch, b->o.steps.value, b->o.workers, variant);
     const tutti_peer_mxnet mxnet = {.program = program,
         .arguments = arguments,
         .interface = b->o.interface,

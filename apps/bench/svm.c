@@ -153,7 +153,7 @@ static void add_libsvm(bench *b)
 
 static tutti_status add_peer(bench *b, const char *folder, const char *module, const char *package)
 {
-    const tutti_peer_script script = {"svm_peer.py", module, package, package, NULL};
+    const tutti_peer_script script = {"svm_peer.py", module, package, package, NULL, NULL};
     char program[4096], command[COMMAND];
     tutti_status status = tutti_peer_program(folder, &script, program, sizeof program);
     if (status || !*program) return status;

@@ -28,7 +28,7 @@ dense, norm and pool are named as Tutti's ops; dense, norm and pool include thei
 counts as norm if it normalises, else as pool or elementwise.
 
 Debian's PyTorch multiplies matrices with whatever BLAS is installed; with the reference one perceptrons are nearly 20 times
-as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1.
+as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1. Where there is no such --model it exits with 2.
 
 The models are Tutti's own (apps/models): CIFAR ResNet-20 with parameter-free shortcuts (He et al. 2016, section 4.2),
 a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, perceptrons, and ResNet-50 and VGG-16 for 224x224 images.
@@ -490,8 +490,15 @@ def profile(training, steps):
             "count": {name: round(number / steps, 1) for name, number in count.most_common()}}
 
 
-def probe(device="cpu"):
-    """Whether this PyTorch is worth comparing with: an exit status, with a sentence when it is not 0."""
+def check_model(parser, args):
+    if args.model not in MODELS:
+        parser.error(f"argument --model: there is no {args.model}, only {', '.join(sorted(MODELS))}")
+
+
+def probe(model, device="cpu"):
+    """Whether this PyTorch is worth comparing with: an exit status, 1 with a sentence; 2: it has no such model."""
+    if model not in MODELS:
+        return 2
     if device == "cuda" and not torch.cuda.is_available():
         print("PyTorch " + torch.__version__ + " of " + sys.prefix + " finds no GPU", file=sys.stderr)
         return 1
@@ -519,7 +526,7 @@ def refuse(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--probe", action="store_true", help="only report whether this PyTorch is worth comparing with")
-    parser.add_argument("--model", choices=sorted(MODELS), default="resnet20")
+    parser.add_argument("--model", default="resnet20", help="one of " + ", ".join(sorted(MODELS)))
     parser.add_argument("--batch", type=positive, default=64, help="images per step (default 64)")
     parser.add_argument("--steps", type=positive, default=20, help="steps per block (default 20)")
     parser.add_argument("--warmup", type=positive, default=5, help="steps before the first block (default 5)")
@@ -530,8 +537,9 @@ def main():
     parser.add_argument("--profile", action="store_true", help="then report the time of each class of operations")
     args = parser.parse_args()
     if args.probe:
-        sys.exit(probe(args.device))
-    if refuse(args) or args.device == "cuda" and probe("cuda"):
+        sys.exit(probe(args.model, args.device))
+    check_model(parser, args)
+    if refuse(args) or args.device == "cuda" and probe(args.model, "cuda"):
         sys.exit(refuse(args) or 1)
     torch.set_num_threads(1)
     torch.backends.cudnn.benchmark = True

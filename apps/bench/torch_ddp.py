@@ -19,13 +19,13 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from torch_compute import MODELS, Training, positive, probe, say, time_block
+from torch_compute import MODELS, Training, check_model, positive, probe, say, time_block
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--probe", action="store_true", help="only report whether this PyTorch is worth comparing with")
-    parser.add_argument("--model", choices=sorted(MODELS), default="resnet20")
+    parser.add_argument("--model", default="resnet20", help="one of " + ", ".join(sorted(MODELS)))
     parser.add_argument("--batch", type=positive, default=64, help="images per rank and step (default 64)")
     parser.add_argument("--steps", type=positive, default=20, help="steps per block (default 20)")
     parser.add_argument("--warmup", type=positive, default=3, help="steps before the first block (default 3)")
@@ -37,7 +37,8 @@ def main():
     parser.add_argument("--powersgd", type=positive, metavar="RANK", help="compress gradients (powerSGD_hook)")
     args = parser.parse_args()
     if args.probe:
-        sys.exit(probe())
+        sys.exit(probe(args.model))
+    check_model(parser, args)
     args.device, args.variant = "cpu", "bf16" if args.autocast else "eager"
     torch.set_num_threads(args.threads)
     dist.init_process_group("gloo")

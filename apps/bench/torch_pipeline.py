@@ -24,7 +24,7 @@ try:
 except ImportError:
     sys.exit("PyTorch " + torch.__version__ + " has no torch.distributed.pipelining: tutti-bench peers --install gets one that has")
 
-from torch_compute import MODELS, ResNet, positive, probe, say
+from torch_compute import MODELS, ResNet, check_model, positive, probe, say
 
 
 class Head(nn.Module):
@@ -156,7 +156,7 @@ def time_block(pipeline, steps, batch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--probe", action="store_true", help="only report whether this PyTorch is worth comparing with")
-    parser.add_argument("--model", choices=sorted(MODELS), default="preact-resnet110")
+    parser.add_argument("--model", default="preact-resnet110", help="one of " + ", ".join(sorted(MODELS)))
     parser.add_argument("--batch", type=positive, default=64, help="images per step (default 64)")
     parser.add_argument("--micro-batches", type=positive, default=8, help="parts of a batch, which it divides (default 8)")
     parser.add_argument("--pipeline", choices=("1f1b", "gpipe"), default="1f1b")
@@ -166,7 +166,8 @@ def main():
     parser.add_argument("--threads", type=positive, default=1, help="threads per rank (default 1)")
     args = parser.parse_args()
     if args.probe:
-        sys.exit(probe())
+        sys.exit(probe(args.model))
+    check_model(parser, args)
     torch.set_num_threads(args.threads)
     dist.init_process_group("gloo")
     pipeline = Pipeline(args, dist.get_rank(), dist.get_world_size())

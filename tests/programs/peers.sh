@@ -25,7 +25,7 @@ case "$1 $2 $FALSE_FAULT" in
 '-c import torch'*' no-import') echo "ImportError: no" >&2; exit 1 ;;
 '-c import torch'*' later-no-import') case $0 in *.part/*) ;; *) exit 1 ;; esac ;;
 *torch_*.py*)
-    case "$*" in *--probe*) exit 0 ;; esac
+    case "$*" in *--probe*'--model mlp'*) exit 0 ;; *--probe*) exit 2 ;; esac
     variant=eager
     case "$*" in *"--variant "*) variant=${*##*--variant } variant=${variant%% *} ;; esac
     won=
@@ -140,6 +140,28 @@ FALSE_FAULT=later-no-import refuses 1 'cannot import torch: remove the folder, a
 FALSE_FAULT=later-no-import "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled \
     --peer "$dir/new" > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'cannot import torch' "$dir/out" || { fail "step without torch"; cat "$dir/out"; }
+
+# A model that the script has not: an error for a folder, and no peer for auto. A false torch stands in for Debian's.
+"$apps/tutti-info" --network mlp > "$dir/it's own.json"
+refuses 1 "--peer .*/new: torch_compute.py has no .*/it's own.json: use --peer none" computes --peer "$dir/new" --model "$dir/it's own.json"
+mkdir -p "$dir/false/torch"
+cat > "$dir/false/torch/__init__.py" << 'END'
+import sys, types
+class Anything(type):
+    def __getattr__(cls, name): return Thing
+class Thing(metaclass=Anything):
+    def __init__(self, *a, **k): pass
+    def __call__(self, *a, **k): return Thing()
+class Module(types.ModuleType):
+    __path__ = []
+    def __getattr__(self, name): return Thing
+for name in "torch", "torch.nn", "torch.nn.functional":
+    sys.modules[name] = Module(name)
+sys.modules["torch"].nn = sys.modules["torch.nn"]
+sys.modules["torch.nn"].functional = sys.modules["torch.nn.functional"]
+END
+PYTHONPATH=$dir/false computes --peer auto --model "$dir/it's own.json" && grep -q "no peer: torch_compute.py has no .*/it's own.json" "$dir/out" &&
+    grep -q '^StarPU graph' "$dir/out" || { fail "auto, and a model that the script has not"; cat "$dir/out"; }
 
 # The script itself, where there is a PyTorch.
 if [ -n "${TUTTI_TEST_PYTHON:-}" ] && "$TUTTI_TEST_PYTHON" -c 'import torch.distributed' 2> /dev/null; then

@@ -13,5 +13,11 @@ torch --profile > "$dir/out" 2> "$dir/err" && grep -q '"event": "profile".*"conv
 torch --variant best > "$dir/out" 2> "$dir/err" && grep -q '"won": ".*"tried": {"eager": [0-9]' "$dir/out" ||
     { fail "best"; cat "$dir/out" "$dir/err"; }
 refuses 1 '--variant bf16-graph captures a CUDA graph: add --device cuda$' torch --variant bf16-graph
+for script in torch_compute torch_ddp torch_pipeline; do
+    "$python" "$TUTTI_SRCDIR/apps/bench/$script.py" --probe --model nothing > "$dir/out" 2>&1
+    [ $? = 2 ] && [ ! -s "$dir/out" ] || { fail "$script.py --probe of a model that it has not"; cat "$dir/out"; }
+    "$python" "$TUTTI_SRCDIR/apps/bench/$script.py" --model nothing > "$dir/out" 2>&1
+    [ $? = 2 ] && grep -q 'there is no nothing, only .*resnet20' "$dir/out" || { fail "$script.py and a model that it has not"; cat "$dir/out"; }
+done
 torch --probe --device cuda > "$dir/out" 2>&1 || grep -q '^PyTorch .* finds no GPU$' "$dir/out" || { fail "--probe"; cat "$dir/out"; }
 finish
