@@ -4,6 +4,7 @@
 
 #include "apps/bench/box.h"
 #include "apps/bench/grid_rows.h"
+#include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/verdict.h"
 #include "dag/base/conf.h"
@@ -176,12 +177,34 @@ typedef struct grid {
     int cells, cell, failed;
 } grid;
 
+/* Appends what is different; "" is not known. */
+static void tell_other(char *text, size_t size, const char *what, const char *old, const char *now)
+{
+    const size_t used = strlen(text);
+    if (*old && strcmp(old, now) != 0)
+        snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", what, old);
+}
+
+/* How the results of a cell were made, as far as this grid would make others. */
+static void compare_options(const options *o, const tutti_grid_row *old, char *text, size_t size)
+{
+    char lanes[24];
+    *text = '\0';
+    snprintf(lanes, sizeof lanes, "%" PRId64, o->lanes);
+    tell_other(text, size, "--priority ", old->priority, o->priority);
+    tell_other(text, size, "--lanes ", old->lanes, lanes);
+    tell_other(text, size, "commit ", old->commit, tutti_result_commit());
+}
+
 static tutti_status visit(grid *g, const tutti_grid_row *cell)
 {
+    char other[160] = "";
+    const tutti_grid_row *known = tutti_grid_rows_find(&g->done, cell, "design", NULL);
+    if (known) compare_options(&g->o, known, other, sizeof other);
     g->cell++;
-    int known = tutti_grid_rows_find(&g->done, cell, "design", NULL) != NULL;
-    printf("\n[%d/%d] %s, batch %d, %d hosts, %.0f Mbit/s%s\n", g->cell, g->cells, cell->model,
-        cell->batch, cell->ranks, cell->link_mbit, known ? ": has results" : "");
+    printf("\n[%d/%d] %s, batch %d, %d hosts, %.0f Mbit/s%s%s%s\n", g->cell, g->cells, cell->model,
+        cell->batch, cell->ranks, cell->link_mbit, known ? ": has results" : "",
+        *other ? ", but not run again with other options or builds: they are of " : "", other);
     fflush(stdout);
     if (known) return TUTTI_OK;
     tutti_status status = run_cell(&g->o, cell);

@@ -57,9 +57,21 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-static tutti_status read_line(void *rows, const json_t *object)
+/* A number or a word, as text. */
+static void copy_option(char *to, size_t size, const json_t *object, const char *key)
 {
+    const json_t *value = json_object_get(object, key);
+    copy_text(to, size, object, key);
+    if (json_is_integer(value))
+        snprintf(to, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+}
+
+static tutti_status read_line(void *ctx, const json_t *object)
+{
+    tutti_grid_rows *rows = ctx;
     const char *event = json_string_value(json_object_get(object, "event"));
+    if (event && !strcmp(event, "run"))
+        copy_text(rows->commit, sizeof rows->commit, object, "commit");
     tutti_grid_row row = {.batch = (int)number(object, "batch"),
         .ranks = (int)number(object, "ranks"),
         .link_mbit = number(object, "link_mbit"),
@@ -79,6 +91,11 @@ static tutti_status read_line(void *rows, const json_t *object)
     copy_text(row.model, sizeof row.model, object, "model");
     copy_text(row.wire, sizeof row.wire, object, "wire");
     copy_text(row.precision, sizeof row.precision, object, "precision");
+    copy_text(row.priority, sizeof row.priority, object, "priority");
+    copy_text(row.algorithm, sizeof row.algorithm, object, "algorithm");
+    copy_option(row.workers, sizeof row.workers, object, "workers");
+    copy_option(row.lanes, sizeof row.lanes, object, "lanes");
+    memcpy(row.commit, rows->commit, sizeof row.commit);
     if (!*row.wire) snprintf(row.wire, sizeof row.wire, "f32");
     if (!*row.precision) snprintf(row.precision, sizeof row.precision, "f32");
     return put(rows, &row);

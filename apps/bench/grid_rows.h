@@ -7,6 +7,8 @@
 typedef struct tutti_grid_row {
     char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
     char wire[8], precision[8];         /* types; "f32" if not in the file */
+    /* "": not in the file; commit: of the run that the row is of */
+    char priority[8], lanes[24], workers[8], algorithm[64], commit[48];
     int batch, ranks;
     double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: no peer */
     double over_best;         /* for design "auto": over the best fixed choice */
@@ -20,6 +22,7 @@ typedef struct tutti_grid_row {
 typedef struct tutti_grid_rows {
     int count, room;
     tutti_grid_row *row;
+    char commit[48]; /* of the last event "run" */
 } tutti_grid_rows;
 
 /* Reads the lines with event "step"; of several rows for the same measurement the last one counts.

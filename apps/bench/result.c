@@ -52,6 +52,11 @@ static json_t *cpu_name(void)
     return name ? name : json_string("unknown");
 }
 
+const char *tutti_result_commit(void)
+{
+    return TUTTI_COMMIT;
+}
+
 json_t *tutti_result_run(void)
 {
     struct utsname host;

@@ -15,6 +15,8 @@ tutti_status tutti_result_open(const char *json, const char *csv, tutti_result *
 /* date (UTC), host, cpu, processors, load (the machine's one-minute average), versions (tutti,
  * starpu, mpi, kernels) and commit ("unknown" for a build outside of a git checkout). */
 json_t *tutti_result_run(void);
+/* The commit alone. [P] */
+const char *tutti_result_commit(void);
 /* The samples as an array, multiplied by `scale`; NULL without memory. */
 json_t *tutti_result_samples(int64_t count, const double values[], double scale);
 /* Prints "name  median unit  (lowest .. highest)" and writes it as event "series" with the samples

@@ -90,6 +90,16 @@ static void report_choice(tutti_step_bench *b, const tutti_step_row *chosen, jso
     json_object_set_new(event, "over_best", json_real(over));
 }
 
+/* What a row's time depends on besides, and a grid may have had otherwise. */
+static void add_options(const tutti_step_bench *b, json_t *event)
+{
+    json_object_set_new(event, "priority", json_string(b->o.priority));
+    json_object_set_new(event, "algorithm", json_string(b->o.algorithm));
+    json_object_set_new(event, "workers", json_integer(b->o.workers));
+    json_object_set_new(event, "lanes",
+        b->o.lanes.word ? json_string("auto") : json_integer(b->o.lanes.value));
+}
+
 /* The JSON object of a row: its ratios, and the values they come from. */
 static json_t *event_of(tutti_step_bench *b, const tutti_step_row *r, double limit)
 {
@@ -112,6 +122,7 @@ static json_t *event_of(tutti_step_bench *b, const tutti_step_row *r, double lim
         tutti_result_samples(b->o.blocks, r->step_s, 1e3));
     json_object_update(event, more);
     json_decref(more);
+    add_options(b, event);
     const tutti_run_counts *c = &r->counts;
     if (r->kind == TUTTI_ROW_DESIGN || r->kind == TUTTI_ROW_COMPUTE)
         json_object_update_new(event, json_pack("{s:i, s:i, s:i, s:i, s:I}", "kernels", c->kernels,

@@ -3,6 +3,7 @@
 #include "apps/bench/share.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,6 +109,42 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
         print_value(t, "slowest / fastest design", first, worst / best, DESIGNS);
 }
 
+/* Says so if the rows do not all have one value: a text of the row at this offset, where the file has it. */
+static void report_several(const tutti_grid_rows *rows, const char *what, size_t at)
+{
+    const char *first = NULL;
+    int several = 0;
+    for (int i = 0; i < rows->count; i++) {
+        const char *value = (const char *)&rows->row[i] + at;
+        if (*value && !first) first = value;
+        several |= *value && strcmp(value, first) != 0;
+    }
+    if (!several) return;
+    printf("Not all rows have the same %s:", what);
+    for (int i = 0; i < rows->count; i++) {
+        const char *value = (const char *)&rows->row[i] + at;
+        int seen = !*value;
+        for (int k = 0; k < i && !seen; k++)
+            seen = !strcmp(value, (const char *)&rows->row[k] + at);
+        if (!seen) printf("%s%s", value == first ? " " : ", ", value);
+    }
+    puts(".");
+}
+
+static void report_unlike(const tutti_grid_rows *rows)
+{
+    static const struct {
+        const char *what;
+        size_t at;
+    } alike[] = {{"commit", offsetof(tutti_grid_row, commit)},
+        {"--priority", offsetof(tutti_grid_row, priority)},
+        {"--lanes", offsetof(tutti_grid_row, lanes)},
+        {"--workers", offsetof(tutti_grid_row, workers)},
+        {"--algorithm", offsetof(tutti_grid_row, algorithm)}};
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
+        report_several(rows, alike[i].what, alike[i].at);
+}
+
 int tutti_verdict_print(const tutti_grid_rows *rows)
 {
     tally t = {0};
@@ -134,6 +171,7 @@ int tutti_verdict_print(const tutti_grid_rows *rows)
     if (t.medians > 0)
         printf("%d row%s no ratios by block in the file: step/limit is a ratio of medians there.\n",
             t.medians, t.medians == 1 ? " has" : "s have");
+    report_unlike(rows);
     if (t.below > 0)
         printf("BELOW: %d row%s the limit in every block, which no step can: measure again.\n",
             t.below, t.below == 1 ? " beats" : "s beat");

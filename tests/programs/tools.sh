@@ -208,12 +208,27 @@ for text in 'fast .*0.900 BELOW *unknown' 'even .*0.990 ok *1.000 ok' 'wild .*1.
     '1 row has no ratios by block in the file' 'BELOW: 1 row beats'; do
     grep -q "$text" "$dir/out" || { fail "--verdict does not tell: $text"; cat "$dir/out"; }
 done
+grep -q 'Not all rows' "$dir/out" && fail "rows of which the file does not say how they were made differ"
 "$apps/tutti-bench" plot --json "$dir/made" --svg "$dir/svg" && [ "$(grep -c 'class="bar"' "$dir/svg")" = 4 ] || fail "a bar for each point with blocks"
 "$apps/tutti-bench" step --grid --verdict --json "$dir/nowhere" > "$dir/out" 2>&1 && fail "--verdict of a file that is not there"
 grep -q 'json .*nowhere: cannot be read' "$dir/out" || { fail "--verdict does not say what it cannot read"; cat "$dir/out"; }
 # Cells that have results are not run again: no box is asked for.
 "$apps/tutti-bench" step --grid --json "$dir/grid" --models mlp:2 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1 ||
     { fail "a grid that is complete: status $?"; cat "$dir/out"; }
+grep -q '^\[1/1\] mlp, .*: has results, .* they are of --priority off, --lanes auto$' "$dir/out" || { fail "results of other options"; cat "$dir/out"; }
+# Results of an earlier build, and of other options, are told apart; those of old files, which do not say, are not.
+{
+    echo '{"event":"run","commit":"0123456789ab"}'
+    sed -n 's/,"priority":"off"/,"priority":"on"/; s/"batch":2/"batch":4/; /"event":"step"/p' "$dir/grid"
+    sed 's/,"lanes":"auto"/,"lanes":8/' "$dir/grid"
+} > "$dir/mixed"
+"$apps/tutti-bench" step --grid --json "$dir/mixed" --models mlp:2,mlp:4 --hosts 2 --rates 1000 --priority off --box /nonexistent > "$dir/out" 2>&1 ||
+    { fail "a mixed grid: status $?"; cat "$dir/out"; }
+commit=$(sed -n '1s/.*"commit":"\([^"]*\)".*/\1/p' "$dir/grid")
+grep -q '^\[1/2\] mlp, .*: has results$' "$dir/out" && grep -q '^\[2/2\] mlp, .*they are of --priority on, --lanes auto, commit 0123456789ab$' "$dir/out" &&
+    grep -q "^Not all rows have the same commit: 0123456789ab, $commit\.\$" "$dir/out" &&
+    grep -q '^Not all rows have the same --priority: on, off\.$' "$dir/out" && grep -q '^Not all rows have the same --lanes: auto, 8\.$' "$dir/out" ||
+    { fail "rows of two builds"; cat "$dir/out"; }
 "$apps/tutti-bench" step --grid --json "$dir/grid" --models mlp:3 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q '1 of 1 cells could not be run' "$dir/out" || fail "a cell that cannot be run"
 "$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/svg" || fail "plot: status $?"
