@@ -60,17 +60,36 @@ typedef struct bench {
     float *data; /* [LARGE] */
 } bench;
 
-/* Reports one number with its limit. */
-static void report_number(bench *b, const char *name, const char *unit, double value, double limit)
+/* Reports one number with its limit, and the values that it is of, whose reference it takes over. */
+static void report_number(
+    bench *b, const char *name, const char *unit, double value, double limit, json_t *samples)
 {
-    if (!b->result) return;
+    if (!b->result) {
+        json_decref(samples);
+        return;
+    }
     int keeps = value <= limit;
     printf(
         "%-52s %9.3f %-4s at most %7.3f  %s\n", name, value, unit, limit, keeps ? "ok" : "MISSES");
     fflush(stdout);
-    tutti_result_event(b->result, json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:i}", "event",
-                                      "interference", "name", name, "unit", unit, "value", value,
-                                      "limit", limit, "ok", keeps, "ranks", b->world.boot.size));
+    tutti_result_event(b->result,
+        json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:i, s:i, s:o}", "event", "interference", "name",
+            name, "unit", unit, "value", value, "limit", limit, "ok", keeps, "ranks",
+            b->world.boot.size, "count", (int)json_array_size(samples), "samples", samples));
+}
+
+/* One of all blocks at once, or of none. */
+static void report_single(bench *b, const char *name, const char *unit, double value, double limit)
+{
+    report_number(b, name, unit, value, limit, tutti_result_samples(1, &value, 1));
+}
+
+/* The median over blocks, which it sorts. */
+static void report_blocks(
+    bench *b, const char *name, const char *unit, double values[], double limit)
+{
+    json_t *samples = tutti_result_samples(b->o.blocks, values, 1);
+    report_number(b, name, unit, tutti_median((int)b->o.blocks, values), limit, samples);
 }
 
 static tutti_coll_args sum_of(bench *b, int64_t count)
@@ -163,9 +182,7 @@ static tutti_status judge_engine(bench *b)
         for (int s = 0; s < 2 && !status; s++) status = time_block(b, &side[s], block);
         beyond[block] = 1e6 * (side[1].block_s[block] - side[0].block_s[block]);
     }
-    if (!status)
-        report_number(b, "1 KiB allreduce, polled, beyond MPI's own", "us",
-            tutti_median((int)b->o.blocks, beyond), 3);
+    if (!status) report_blocks(b, "1 KiB allreduce, polled, beyond MPI's own", "us", beyond, 3);
     for (int s = 0; s < 2; s++) {
         tutti_comm_free(side[s].comm);
         free(side[s].block_s);
@@ -183,7 +200,7 @@ static tutti_status judge_idle(bench *b)
     used = tutti_exchange_comm_cpu_s(b->session.exchange) - used;
     used = 100 * used / (tutti_clock_s() - begun);
     tutti_status status = worst(b, &used);
-    if (!status) report_number(b, "idle communication thread, of a core", "%", used, 2);
+    if (!status) report_single(b, "idle communication thread, of a core", "%", used, 2);
     return status;
 }
 
@@ -257,10 +274,10 @@ static tutti_status report_calls(bench *b, calls *bare, calls *beside)
     if (!status) status = quantile(b, bare->large_s, bare->larges, 0.5, &large);
     if (!status) status = quantile(b, beside->large_s, beside->larges, 0.5, &large_beside);
     if (status) return status;
-    report_number(b, "1 KiB allreduce through the thread, median", "ms", 1e3 * p50, 1);
-    report_number(b, "1 KiB allreduce through the thread, 99 %", "ms", 1e3 * p99, 1);
-    report_number(b, "1 KiB allreduce, with idle workers / without", "", small / p50, 1.1);
-    report_number(b, "1 MiB allreduce, with idle workers / without", "", large_beside / large, 1.1);
+    report_single(b, "1 KiB allreduce through the thread, median", "ms", 1e3 * p50, 1);
+    report_single(b, "1 KiB allreduce through the thread, 99 %", "ms", 1e3 * p99, 1);
+    report_single(b, "1 KiB allreduce, with idle workers / without", "", small / p50, 1.1);
+    report_single(b, "1 MiB allreduce, with idle workers / without", "", large_beside / large, 1.1);
     return TUTTI_OK;
 }
 
@@ -368,7 +385,7 @@ static tutti_status judge_slicing(bench *b, double ranks_a_core)
         snprintf(
             name, sizeof name, "steps, all ranks / ideal (%.2g threads per core)", ranks_a_core);
         tutti_training_session_clear(&b->session);
-        report_number(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
+        report_blocks(b, name, "", ratio, 1.15);
     }
     free(ratio);
     return status;

@@ -82,7 +82,7 @@ json_t *tutti_result_samples(int64_t count, const double values[], double scale)
 
 /* The columns after those of the run; empty if an object lacks the member. */
 static const char *const columns[] = {"event", "kind", "name", "model", "batch", "ranks",
-    "link_mbit", "design", "algorithm", "lanes", "bytes", "unit"};
+    "link_mbit", "design", "algorithm", "lanes", "bytes", "unit", "op", "transport", "epoch"};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void put_field(FILE *out, const char *text)

@@ -166,9 +166,9 @@ static tutti_status play_all(
             100 * f.common_s / f.seconds, 100 * f.links_s / f.seconds);
         fflush(stdout);
         tutti_result_event(result,
-            json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "event", "ranks", "ranks", P, "seconds",
-                f.seconds, "gain", alone_s / f.seconds, "common_seconds", f.common_s,
-                "collective_seconds", f.links_s));
+            json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:s, s:[f]}", "event", "ranks", "ranks", P,
+                "seconds", f.seconds, "gain", alone_s / f.seconds, "common_seconds", f.common_s,
+                "collective_seconds", f.links_s, "unit", "s", "samples", f.seconds));
     }
     return status;
 }

@@ -188,6 +188,16 @@ static int choose_winner(
     return tutti_race_winner(race);
 }
 
+/* What has won, and its times. */
+static void keep_winner(
+    const tutti_tuner *b, const tutti_race *race, int winner, tutti_tuner_cell *at)
+{
+    at->rule = b->contestant[winner].rule;
+    at->us = 1e6 * tutti_race_median(race, winner);
+    at->samples = race->times[winner];
+    memcpy(at->sample_s, race->step_s[winner], sizeof at->sample_s);
+}
+
 static tutti_status choose_algorithm(
     tutti_tuner *b, const tutti_tuner_cell *before, tutti_tuner_cell *at)
 {
@@ -202,8 +212,7 @@ static tutti_status choose_algorithm(
     if (!status) status = tutti_tuner_race(b, at, n, &race);
     if (status) return status;
     const int best = tutti_tuner_fastest(&race), winner = choose_winner(b, &race, best, before);
-    at->rule = b->contestant[winner].rule;
-    at->us = 1e6 * tutti_race_median(&race, winner);
+    keep_winner(b, &race, winner, at);
     at->over = tutti_race_ratio(&race, winner, best);
     return compare_choices(b, &race, best, at);
 }
@@ -224,8 +233,7 @@ static tutti_status choose_segment(tutti_tuner *b, tutti_tuner_cell *at)
     tutti_status status = tutti_tuner_race(b, at, n, &race);
     if (status) return status;
     const int winner = tutti_race_winner(&race);
-    at->rule = b->contestant[winner].rule;
-    at->us = 1e6 * tutti_race_median(&race, winner);
+    keep_winner(b, &race, winner, at);
     return TUTTI_OK;
 }
 

@@ -37,6 +37,8 @@ typedef struct tutti_tuner_cell {
     int64_t bytes;
     tutti_rule rule;
     double us, over, over_auto, over_priced; /* ratios to the best; 0: not known */
+    int samples;                             /* how often the rule was timed in its last race */
+    double sample_s[TUTTI_RACE_ROUNDS];
     double over_own, over_library;           /* to the MPI library's own choice, and its best */
     char library[TUTTI_LIBRARY_NAME];        /* its name */
 } tutti_tuner_cell;

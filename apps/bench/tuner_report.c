@@ -36,12 +36,14 @@ void tutti_tuner_report_cell(const tutti_tuner *b, const tutti_tuner_cell *at)
     putchar('\n');
     fflush(stdout);
     tutti_result_event(b->result,
-        json_pack("{s:s, s:s, s:i, s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "event",
-            "rule", "kind", tutti_coll_kind_name(at->kind), "ranks", at->ranks, "bytes",
+        json_pack(
+            "{s:s, s:s, s:i, s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:o}",
+            "event", "rule", "kind", tutti_coll_kind_name(at->kind), "ranks", at->ranks, "bytes",
             (json_int_t)at->bytes, "algorithm", name, "segment", (json_int_t)at->rule.segment, "us",
             at->us, "over_best", at->over, "auto_over_best", at->over_auto, "priced_over_best",
             at->over_priced, "over_library_choice", at->over_own, "over_library", at->over_library,
-            "library", at->library));
+            "library", at->library, "count", at->samples, "unit", "us", "samples",
+            tutti_result_samples(at->samples, at->sample_s, 1e6)));
 }
 
 void tutti_tuner_report_all(const tutti_tuner *b, const char *what, size_t ratio_at)

@@ -43,6 +43,8 @@ grep -q -- '--role server --keys 2 --variant async-b100-p2' "$dir/peer.called" |
 grep -c -- '--with-scheduler' "$dir/peer.called" | grep -qx 4 || fail "schedulers"
 grep -q '^pushpull 1048576 [0-9]*$' "$dir/peer.asked" || fail "what a peer is asked for"
 [ "$(grep -c ',kv,store,' "$dir/csv")" = 27 ] || fail "--csv"
+[ "$(cut -d , -f 5- "$dir/csv" | sed 's/,[^,]*$//' | sort | uniq -d | wc -l)" = 0 ] || { fail "rows of --csv that are alike"; cat "$dir/csv"; }
+grep -q ',kv,store,.*,ms,pushpull,,,1,[0-9.]*$' "$dir/csv" || { fail "op in --csv"; cat "$dir/csv"; }
 "$apps/tutti-bench" plot --json "$dir/json" --svg "$dir/svg" && grep -q 'bytes of a key' "$dir/svg" || fail "the picture"
 
 # MPI itself counts the same, where this Open MPI can count: 2 workers of one client send the server half of what 2 clients do.

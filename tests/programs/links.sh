@@ -73,7 +73,9 @@ short=$(collectives) whole=$(collectives --chunk-mb 0)
 
 # ---- rules that are measured ----
 "$mpirun" -np 3 "$apps/tutti-bench" tune-collectives --write measured --kinds allreduce,broadcast --ranks 2,3 --from 4096 --to 4194304 \
-    --factor 1024 --block-s 0.001 --topology star:3 > "$dir/out" 2>&1 || { fail "tune-collectives: status $?"; cat "$dir/out"; }
+    --factor 1024 --block-s 0.001 --topology star:3 --csv "$dir/csv" > "$dir/out" 2>&1 || { fail "tune-collectives: status $?"; cat "$dir/out"; }
+[ "$(grep -c ',rule,\(allreduce\|broadcast\),.*,[23],.*,[a-z-]*[:0-9]*,,\(4096\|4194304\),us,,,,1,[0-9.]*$' "$dir/csv")" = 8 ] ||
+    { fail "samples of tune-collectives"; cat "$dir/csv"; }
 grep -q '^rules  *[0-9]* of  *8 within' "$dir/out" && grep -q '^priced .* of  *8 ' "$dir/out" || { fail "what tune-collectives tells"; cat "$dir/out"; }
 "$apps/tutti-info" --rules measured > again && cmp measured again || fail "measured rules are not as they are printed"
 for ranks in 2 3; do

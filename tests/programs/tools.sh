@@ -47,8 +47,8 @@ grep -q '"event":"series","name":"plain loop","unit":"images/s"' "$dir/json" || 
 [ "$(grep -c '"event":"op".*"kind":"\(flops\|bytes\)".*"share":[0-9.e-]*,' "$dir/json")" = "$(grep -cE '^[a-z_]+ .* (flops|bytes) +[0-9]+ %$' "$dir/out")" ] ||
     { fail "ops in --json"; cat "$dir/json"; }
 [ "$(grep -c '"event":"node","op":"dense",.*"samples":\[\([0-9.e-]*,\)\{4\}[0-9.e-]*\]' "$dir/json")" = 3 ] || { fail "nodes in --json"; cat "$dir/json"; }
-[ "$(grep -c ',bound,,\(reads\|writes\|both\),.*,GB/s,1,[0-9.]*$' "$dir/csv")" = 42 ] || { fail "bounds in --csv"; cat "$dir/csv"; }
-[ "$(grep -c ',op,bytes,sgd,.*,share of bound,[1-5],' "$dir/csv")" = 5 ] || { fail "ops in --csv"; cat "$dir/csv"; }
+[ "$(grep -c ',bound,,\(reads\|writes\|both\),.*,GB/s,,,,1,[0-9.]*$' "$dir/csv")" = 42 ] || { fail "bounds in --csv"; cat "$dir/csv"; }
+[ "$(grep -c ',op,bytes,sgd,.*,share of bound,sgd,,,[1-5],' "$dir/csv")" = 5 ] || { fail "ops in --csv"; cat "$dir/csv"; }
 "$apps/tutti-bench" compute --model mlp --batch 4 --steps 1 --blocks 1 --peer 'echo; false' > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'the peer program said' "$dir/out" || fail "a peer that does not answer"
 # Sums of every algorithm are right; what a rank sends is what the algorithm says: of S bytes on 3 ranks a ring sends 4/3.
@@ -85,9 +85,10 @@ grep -q '"event":"overlap".*"count":2,.*"samples":\[[0-9.e-]*,[0-9.e-]*\]' "$dir
 [ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
 # Interference: each number has a limit and a verdict, whatever it is on this machine. The communication thread is where it was asked to be.
-"$mpirun" -np 2 "$apps/tutti-bench" interference --workers "$(nproc)" --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
+"$mpirun" -np 2 "$apps/tutti-bench" interference --workers "$(nproc)" --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" --csv "$dir/csv" > "$dir/out" 2>&1 ||
     { fail "tutti-bench interference: status $?"; cat "$dir/out"; }
 [ "$(grep -c '"event":"interference".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of interference"; cat "$dir/json"; }
+[ "$(grep -c ',interference,.*,,,,1,[-0-9.e]*$' "$dir/csv")" = 7 ] || { fail "samples of interference"; cat "$dir/csv"; }
 [ "$(grep -c 'at most .* \(ok\|MISSES\)$' "$dir/out")" = 7 ] || { fail "verdicts of interference"; cat "$dir/out"; }
 cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
 TUTTI_COMM_CORE=$cpu trains 2 --data synthetic --model mlp --batch 2 --steps 2 --eval-every never
@@ -184,9 +185,9 @@ done
 for text in '"count":1,' '"samples":\[[0-9.]*\]' '"ratio":"median of paired ratios' '"compute_beside_ms":\[[0-9.]*\]' '"hidden":\(0\|1\|"unknown"\)'; do
     grep '"name":"funneled"' "$dir/grid" | grep -q "$text" || fail "no $text in --json: $(grep funneled "$dir/grid")"
 done
-[ "$(head -n 1 "$dir/csv")" = date,host,cpu,commit,event,kind,name,model,batch,ranks,link_mbit,design,algorithm,lanes,bytes,unit,sample,value ] ||
+[ "$(head -n 1 "$dir/csv")" = date,host,cpu,commit,event,kind,name,model,batch,ranks,link_mbit,design,algorithm,lanes,bytes,unit,op,transport,epoch,sample,value ] ||
     fail "the head of --csv: $(head -n 1 "$dir/csv")"
-[ "$(grep -c ',step,design,[a-z]*,mlp,2,2,1000,,,,,ms,1,[0-9.]*$' "$dir/csv")" = "$(names overlapping | wc -l)" ] || { fail "samples in --csv"; cat "$dir/csv"; }
+[ "$(grep -c ',step,design,[a-z]*,mlp,2,2,1000,,auto,auto,,ms,,,,1,[0-9.]*$' "$dir/csv")" = "$(names overlapping | wc -l)" ] || { fail "samples in --csv"; cat "$dir/csv"; }
 "$apps/tutti-bench" step --grid --verdict --json "$dir/grid" > "$dir/out" 2>&1 || fail "--verdict: status $?"
 grep -q 'medians over blocks of the ratio in a block' "$dir/out" || fail "--verdict does not say how its ratios are made"
 grep -q 'step / peer, geometric mean over 1 cells' "$dir/out" || { fail "--verdict tells no mean"; cat "$dir/out"; }

@@ -196,7 +196,8 @@ wrong "line 1: the events are in no order" "$(event ended 1 2 0 0 gathered 0)"
 wrong "line 1: no JSON" x
 wrong "no events of a training" '{"event":"start","ranks":1}'
 run "$svm" train --data "$dir/two" --model "$dir/one.model" --quiet --json "$dir/json"
-run "$apps/tutti-bench" svm-ranks --profile "$dir/json" --topology star:4 --json "$dir/json2"
+run "$apps/tutti-bench" svm-ranks --profile "$dir/json" --topology star:4 --json "$dir/json2" --csv "$dir/csv"
+[ "$(grep -c ',ranks,.*,[124],.*,s,,,,1,[0-9.e-]*$' "$dir/csv")" = 3 ] || fail "seconds in --csv: $(cat "$dir/csv")"
 grep -q '"ranks": *4' "$dir/json2" || fail "no four ranks: $(cat "$dir/json2")"
 
 # What is refused.
