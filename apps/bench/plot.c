@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LINES = 12, MOST_CHARTS = 64, ACROSS = 2 };
+enum { MOST_LINES = 32, MOST_CHARTS = 64, ACROSS = 2 };
 
 typedef struct options {
     const char *json, *svg;
@@ -75,13 +75,16 @@ static int has_point(const tutti_chart_line *line, double x)
     return 0;
 }
 
-/* The line of this name, made if new; NULL if there are too many. */
+/* The line of this name, made if new; NULL if there are too many (logged). */
 static tutti_chart_line *find_line(
     tutti_chart_line line[MOST_LINES], int *lines, const char *name, int dashed)
 {
     for (int i = 0; i < *lines; i++)
         if (!strcmp(line[i].name, name)) return &line[i];
-    if (*lines == MOST_LINES) return NULL;
+    if (*lines == MOST_LINES) {
+        tutti_log(TUTTI_LOG_WARN, "a chart has room for %d lines: it lacks %s", MOST_LINES, name);
+        return NULL;
+    }
     line[*lines] = (tutti_chart_line){.dashed = dashed};
     snprintf(line[*lines].name, sizeof line->name, "%s", name);
     return &line[(*lines)++];
@@ -130,6 +133,8 @@ static tutti_status draw_grid(const void *what, FILE *out)
     const tutti_grid_rows *rows = what;
     const tutti_grid_row *first[MOST_CHARTS];
     int charts = list_charts(rows, first);
+    if (charts == MOST_CHARTS)
+        tutti_log(TUTTI_LOG_WARN, "the picture has room for %d charts: it may lack some", charts);
     tutti_chart_begin(out, charts, ACROSS);
     for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
     tutti_chart_end(out);

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHARTS = 8, MOST_LINES = 24, ACROSS = 2 };
+enum { MOST_CHARTS = 64, MOST_LINES = 64, ACROSS = 2 };
 
 /* What of an event becomes a point: numbers of the keys x and y, on the line that the text of `line` names (with that
  * of `also`, unless it is mpi), in a chart for each text of `group`. Kinds with one title share charts. */
 typedef struct kind {
-    const char *event, *group, *line, *also, *x, *y;
+    const char *event, *group, *line, *also, *x,
+        *y;                                /* line: `name` counts more, where there is one */
     const char *title, *x_label, *y_label; /* title: what follows the group's name */
     int even, right;
     double x_least;
@@ -54,7 +55,7 @@ typedef struct chart {
 } chart;
 
 struct tutti_points {
-    int charts;
+    int charts, warned; /* warned: of what does not fit */
     chart chart[MOST_CHARTS];
 };
 
@@ -90,11 +91,15 @@ static tutti_chart_line *find_line(chart *c, const char *name, int dashed)
     return line;
 }
 
+/* A name says all: such as that of sums of several vectors. */
 static void name_line(const json_t *object, const kind *k, char *name, size_t size)
 {
-    const char *also = k->also ? text_of(object, k->also) : "";
-    const int tells = *also && strcmp(also, "mpi") != 0;
-    snprintf(name, size, "%s%s%s", k->named ? k->named : text_of(object, k->line),
+    const char *own = text_of(object, "name"), *also = k->also ? text_of(object, k->also) : "";
+    const int tells = !*own && *also && strcmp(also, "mpi") != 0;
+    snprintf(name, size, "%s%s%s",
+        k->named ? k->named
+        : *own   ? own
+                 : text_of(object, k->line),
         tells ? ", " : "", tells ? also : "");
 }
 
@@ -126,6 +131,13 @@ static void put_bar(const json_t *object, const kind *k, double x, double *low, 
     }
 }
 
+static void warn(tutti_points *p, const char *what, int most)
+{
+    if (!p->warned++)
+        tutti_log(
+            TUTTI_LOG_WARN, "the picture has room for %d %s: it lacks some results", most, what);
+}
+
 static void add(tutti_points *p, const json_t *object, const kind *k)
 {
     const json_t *x = json_object_get(object, k->x), *y = json_object_get(object, k->y);
@@ -140,7 +152,16 @@ static void add(tutti_points *p, const json_t *object, const kind *k)
     name_line(object, k, name, sizeof name);
     const int dashed = !strcmp(text_of(object, "kind"), "peer") || !strncmp(name, "MPI", 3);
     tutti_chart_line *line = c ? find_line(c, name, dashed) : NULL;
-    if (!line || line->points == TUTTI_CHART_POINTS) return;
+    if (!line || line->points == TUTTI_CHART_POINTS) {
+        warn(p,
+            !c      ? "charts"
+            : !line ? "lines of a chart"
+                    : "points of a line",
+            !c      ? MOST_CHARTS
+            : !line ? MOST_LINES
+                    : TUTTI_CHART_POINTS);
+        return;
+    }
     const int at = line->points++;
     line->x[at] = json_number_value(x);
     line->y[at] = value_of(object, k, line->x[at], json_number_value(y));

@@ -246,6 +246,15 @@ draws() { # EVENTS TEXT...
 draws '{"event":"allreduce","algorithm":"MPI_Allreduce","ranks":2,"lanes":1,"bytes":4096,"us":40,"samples":[39,40,42],"transport":"mpi"}
 {"event":"allreduce","algorithm":"ring","ranks":2,"lanes":1,"bytes":4096,"us":20,"samples":[19,20,22],"transport":"mesh"}' 'allreduce, 2 ranks' MPI_Allreduce 'ring, mesh' '4 KiB'
 [ "$(grep -c 'class="bar"' "$dir/svg")" = 2 ] || fail "a bar for each sum with blocks"
+# Sums of several vectors are lines of their own; a picture has room for many charts, and says where it has none.
+draws '{"event":"allreduce","algorithm":"ring","ranks":2,"lanes":1,"bytes":4096,"us":40,"transport":"mpi","vectors":2,"name":"ring of 2"}
+{"event":"allreduce","algorithm":"ring","ranks":2,"lanes":1,"bytes":4096,"us":20,"transport":"mpi","vectors":4,"name":"ring of 4"}' 'ring of 2' 'ring of 4'
+rules=$(for ((i = 2; i < 66; i++)); do echo '{"event":"rule","kind":"broadcast","ranks":'$i',"bytes":4096,"us":20}'; done)
+draws "$rules" 'broadcast, 2 ranks' 'broadcast, 65 ranks' 2> "$dir/out"
+[ ! -s "$dir/out" ] || { fail "64 charts"; cat "$dir/out"; }
+draws "$rules
+{\"event\":\"rule\",\"kind\":\"reduce\",\"ranks\":2,\"bytes\":4096,\"us\":20}" 'broadcast, 65 ranks' 2> "$dir/out"
+grep -q 'the picture has room for 64 charts: it lacks some results' "$dir/out" || { fail "65 charts"; cat "$dir/out"; }
 draws '{"event":"rule","kind":"broadcast","ranks":2,"bytes":4096,"us":20,"over_library":0.5,"over_library_choice":0.25}
 {"event":"rule","kind":"broadcast","ranks":4,"bytes":3145728,"us":20,"over_library":0.5,"over_library_choice":0.25}
 {"event":"rule","kind":"allreduce","ranks":4,"bytes":1000,"us":20,"over_library":0,"over_library_choice":0}' \
