@@ -172,6 +172,15 @@ for shape in covtype real-sim higgs; do
     run "$apps/tutti-bench" svm --data $shape --rows 300 --gamma 0.1 --blocks 1 --ranks 1
     grep -q '^ *tutti-svm, 1 rank ' "$dir/out" || fail "no row of tutti-svm: $(cat "$dir/out")"
 done
+# A ratio is the median over blocks of the ratio in a block.
+run "$apps/tutti-bench" svm --data covtype --rows 300 --gamma 0.1 --blocks 3 --ranks 2 --json "$dir/json"
+samples() { sed -n "s/.*\"event\":\"series\",\"name\":\"$1\".*\"samples\":\[\([^]]*\)\].*/\1/p" "$dir/json" | tr , ' '; }
+told=$(sed -n 's/.*"name":"tutti-svm, 2 ranks over tutti-svm, 1 rank","unit":"x","value":\([0-9.e-]*\).*/\1/p' "$dir/json")
+echo "$told $(samples 'tutti-svm, 1 rank') $(samples 'tutti-svm, 2 ranks')" | awk '{
+    for (k = 2; k <= 4; k++) r[k] = $(k + 3) / $k
+    low = r[2] < r[3] ? r[2] : r[3]; high = r[2] + r[3] - low
+    median = r[4] < low ? low : r[4] > high ? high : r[4]
+    exit !(NF == 7 && $1 > median * 0.999999 && $1 < median * 1.000001) }' || fail "a ratio of medians: $(cat "$dir/json")"
 
 # A recorded training on more ranks: work that all share is divided, common work is not, and the links take their time.
 event() { echo "{\"event\":\"$1\",\"seconds\":$2,\"common_seconds\":$3,\"rounds\":$4,\"row_bytes\":$5,\"survey\":\"$6\",\"survey_bytes\":$7}"; }
