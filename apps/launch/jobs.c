@@ -247,7 +247,7 @@ static double server_patience(void)
 }
 
 /* A client that has died may come back while the servers continue: what they do without it depends on the type
- * (sync: they end). */
+ * (sync: they end). A server that ends well has no client any more: these may still evaluate, or save. */
 static void end_job(jobs *all, job *j, int status)
 {
     const tutti_launch_options *o = all->options;
@@ -257,7 +257,7 @@ static void end_job(jobs *all, job *j, int status)
         await_events(all, now_s + 2, 0);
     say_end(all, j, status);
     if (all->watch->stopped) return;
-    if (j->serves && !(status && o->replicas != 1 && count_running(all, 1)))
+    if (j->serves && status && !(o->replicas != 1 && count_running(all, 1)))
         all->until_s = now_s + o->linger_s;
     if (!status) return;
     j->failed = status;
@@ -298,7 +298,7 @@ static void restart_due(jobs *all)
 }
 
 /* Servers end by themselves when no client is left, at the latest when none has returned within their time-out; clients
- * when their servers have ended. */
+ * when their servers have failed. */
 static void hurry(jobs *all)
 {
     const tutti_launch_options *o = all->options;

@@ -99,6 +99,20 @@ with 0 --servers 1 --clients 1 -n 1 --max-restarts 2 --pause 0 ./saving --checkp
 [ "$(cut -d ' ' -f 2- attempted)" = $'--checkpoint file\n--checkpoint file\n--checkpoint file --resume file' ] &&
     [ "$(cut -d ' ' -f 1 attempted | sort -u | grep -c '\.client0$')" = 1 ] || { fail "attempts"; cat attempted; show; }
 
+# Servers that have ended well hurry no client, which may still evaluate and save; one that has failed does.
+cat > later << 'DONE'
+#!/bin/bash
+case $TUTTI_KV_ROLE in
+server*) exit "$1" ;;
+esac
+sleep "$2"
+DONE
+chmod +x later
+with 0 --servers 1 --clients 1 -n 1 --linger 1 ./later 0 5
+says err 'tutti-run: client 0: done after'
+with 3 --servers 1 --clients 1 -n 1 --linger 1 ./later 3 60
+says err 'tutti-run: client 0: still runs 1 s after it should have ended: ending it'
+
 # tutti-run itself is killed: the next removes its folder, once its jobs are gone
 starts --servers 1 --clients 1 -n 1 "$program" steps 1 1 async 100000
 comes out stepping
