@@ -52,15 +52,16 @@
  *
  * No call waits for a client that has closed.
  *
- * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, connected by
- * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
+ * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, connected by TCP:
+ * the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
  * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies
- * is logged, and the others continue; it may return, or a new one join, and gets the current values. A client that
- * makes a key of another size, sets another optimizer, or sends invalid messages is refused (MISMATCH), alone. In sync
- * the death of a client ends the run: calls return COMM in all jobs. So does that of a server; but in sync, with
- * server_replicas 2, every key also lies on the next server, which then continues with it, and values have the same
- * bits as without the death; each server is a job of its own, and pushes travel twice. The death of both servers of a
- * key ends the run. Data and the token travel as they are: trust the network.
+ * is logged, and the others continue; it may return, or a new one join, and gets the current values; its first
+ * tutti_kv_barrier is the next one of the others: it leaves out those that they have passed. A client that makes a key
+ * of another size, sets another optimizer, or sends invalid messages is refused (MISMATCH), alone. In sync the death
+ * of a client ends the run: calls return COMM in all jobs. So does that of a server; but in sync, with server_replicas
+ * 2, every key also lies on the next server, which then continues with it, and values have the same bits as without
+ * the death; each server is a job of its own, and pushes travel twice. The death of both servers of a key ends the
+ * run. Data and the token travel as they are: trust the network.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" cannot serve
  * (UNSUPPORTED): a server waits for all clients at once. Without servers it works, and sums inside
@@ -206,7 +207,8 @@ TUTTI_API tutti_status tutti_kv_pushpull_list(
 /* Waits until everything inserted so far has ended on this worker, as tutti_wait; the data of pulls have their
  * values. */
 TUTTI_API tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s);
-/* Waits for all workers (at most 60 s), each of which has waited for what it has inserted. */
+/* Waits for all workers (at most 60 s), each of which has waited for what it has inserted. Of a client that returned or
+ * joined: see JOBS. */
 TUTTI_API tutti_status tutti_kv_barrier(tutti_kv *kv);
 
 #ifdef __cplusplus

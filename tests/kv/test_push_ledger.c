@@ -271,6 +271,29 @@ START_TEST(every_order_ends_right)
 }
 END_TEST
 
+/* A server counts barriers so (tutti_kv_barrier): those that the others have passed are over for one that comes. */
+START_TEST(the_first_barrier_of_one_that_joins_is_the_others_next)
+{
+    const tutti_consistency rule = {.type = TUTTI_KV_SYNC};
+    tutti_push_ledger barriers;
+    int client[3];
+    ck_assert_ok(tutti_push_ledger_open(&rule, 3, &barriers));
+    tutti_push_ledger_leave(&barriers, 2);
+    for (int passed = 0; passed < 2; passed++) {
+        tutti_push_ledger_arrive(&barriers, 0);
+        tutti_push_ledger_arrive(&barriers, 1);
+        ck_assert_int_eq(tutti_push_ledger_round(&barriers, client), 2);
+    }
+    tutti_push_ledger_arrive(&barriers, 0); /* waits already */
+    tutti_push_ledger_join(&barriers, 2);
+    tutti_push_ledger_arrive(&barriers, 2);
+    ck_assert_int_eq(tutti_push_ledger_round(&barriers, client), 0);
+    tutti_push_ledger_arrive(&barriers, 1);
+    ck_assert_int_eq(tutti_push_ledger_round(&barriers, client), 3);
+    tutti_push_ledger_close(&barriers);
+}
+END_TEST
+
 START_TEST(types_are_read)
 {
     tutti_consistency rule;
@@ -317,6 +340,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "ledger");
     tcase_add_loop_test(tcase, every_order_ends_right, 0, TYPES);
     tcase_add_test(tcase, a_million_orders_keep_the_bound);
+    tcase_add_test(tcase, the_first_barrier_of_one_that_joins_is_the_others_next);
     tcase_add_test(tcase, types_are_read);
     tcase_add_test(tcase, a_type_is_written_as_it_is_read);
     return testing_run(suite);
