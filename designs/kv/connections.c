@@ -154,7 +154,9 @@ static void begin_data_message(void *ctx, tutti_ordered_message *o)
     const tutti_connections_user *user = &m->connections->user;
     endpoint *e = find_endpoint(ctx, o->peer);
     tutti_connection *t = e ? e->connection : NULL;
-    const tutti_status failure = o->sends && user->failure ? user->failure(user->ctx) : TUTTI_OK;
+    /* after a close that gave up there is no connection, and the user may be gone */
+    const tutti_status failure =
+        t && o->sends && user->failure ? user->failure(user->ctx) : TUTTI_OK;
     tutti_status status =
         m->refused ? m->refused
         : failure  ? failure

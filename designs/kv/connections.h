@@ -30,7 +30,7 @@ typedef struct tutti_connections_user {
     tutti_tcp_verdict (*admit)(
         void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer);
     /* Whether something has failed here, so that data may not be what they should be: they are not sent any more.
-     * NULL: never. */
+     * Asked before each send over a connection. NULL: never. */
     tutti_status (*failure)(void *ctx);
     double silence_s;   /* as in tutti_connection_options */
     int64_t tags;       /* of data messages */
@@ -70,7 +70,8 @@ void tutti_connections_cut_all(tutti_connections *connections);
 /* Whether all that was submitted has ended. */
 int tutti_connections_idle(tutti_connections *connections);
 /* Cuts all gently, waits, and ends the thread. Messages whose data are not available yet end as soon as they are, with
- * COMM: it waits 60 s for them; if they have not ended then, the thread and its memory stay for them. Accepts NULL. */
+ * COMM: it waits 60 s for them; if they have not ended then, the thread and its memory stay for them. The user's
+ * functions are not called after it. Accepts NULL. */
 void tutti_connections_close(tutti_connections *connections);
 
 #endif

@@ -6,6 +6,7 @@
 #include "tests/support/testing.h"
 
 #include <starpu.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static void ignore_message(void *ctx, const tutti_active_message *message)
@@ -18,6 +19,13 @@ static void ignore_loss(void *ctx, int peer, const char *why)
     (void)ctx, (void)peer, (void)why;
 }
 
+/* What it looks at may be gone after a close that gave up. */
+static tutti_status count_questions(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+    return TUTTI_OK;
+}
+
 static void doze(void *arg, void *const buf[])
 {
     (void)arg, (void)buf;
@@ -27,6 +35,7 @@ static void doze(void *arg, void *const buf[])
 START_TEST(closing_waits_for_what_is_not_ready)
 {
     static float value[1];
+    static atomic_int questions;
     struct starpu_conf conf;
     tutti_insert_handle data;
     tutti_status sent = TUTTI_OK, received = TUTTI_OK;
@@ -38,8 +47,12 @@ START_TEST(closing_waits_for_what_is_not_ready)
     conf.catch_signals = 0;
     ck_assert_int_eq(tutti_run_init_starpu(&conf), 0);
     ck_assert_ok(tutti_datum_open_in(value, 1, TUTTI_F32, &data));
-    const tutti_connections_user user = {
-        .on_message = ignore_message, .on_lost = ignore_loss, .silence_s = 30, .tags = 4};
+    const tutti_connections_user user = {.ctx = &questions,
+        .on_message = ignore_message,
+        .on_lost = ignore_loss,
+        .failure = count_questions,
+        .silence_s = 30,
+        .tags = 4};
     ck_assert_ok(tutti_connections_open(&user, &connections));
 
     const tutti_datum_task busy = {
@@ -56,6 +69,7 @@ START_TEST(closing_waits_for_what_is_not_ready)
     tutti_datum_close(data); /* waits for all that uses it */
     ck_assert_int_eq(sent, TUTTI_ERR_COMM);
     ck_assert_int_eq(received, TUTTI_ERR_COMM);
+    ck_assert_int_eq(atomic_load(&questions), 0); /* without a connection nothing is to be sent */
     starpu_shutdown();
 }
 END_TEST
