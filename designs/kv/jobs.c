@@ -7,6 +7,7 @@
 #include "dag/base/number.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -131,6 +132,13 @@ static int find_listed(const char *list, int server, tutti_server_address *at)
     return read_address(one, at->address, &at->port) && at->port;
 }
 
+/* A line of an address file has it, up to the first space. */
+static int has_space(const char *text)
+{
+    while (*text && !isspace((unsigned char)*text)) text++;
+    return *text != 0;
+}
+
 static tutti_status check_jobs(const tutti_jobs *j, const value_names name)
 {
     tutti_server_address ignored;
@@ -166,6 +174,14 @@ static tutti_status check_jobs(const tutti_jobs *j, const value_names name)
         return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: token is not set, which all jobs share "
                                            "where they meet at addresses: set "
                                            "it or TUTTI_KV_TOKEN");
+    if (has_space(j->token))
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "tutti_kv_open: %s: a token may have no spaces", name[TOKEN]);
+    if (j->serves && !uses_address_files(j) && !j->port)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: %s \"%s\" has no port, so clients do not find this server: set it or "
+            "TUTTI_KV_LISTEN to ADDRESS:PORT, with the port as in %s",
+            name[LISTEN], j->listen, name[MEET]);
     return TUTTI_OK;
 }
 

@@ -146,6 +146,15 @@ unset KV_STOP
 refuses 1 'servers is 64 and clients is 1: there may be 63 servers and 1024 clients' \
     env -u TUTTI_KV_SERVERS -u TUTTI_KV_CLIENTS TUTTI_KV_ROLE=client:0 TUTTI_KV_MEET="$dir/many" "$program" steps 64 1 async 5
 
+refuses 1 'TUTTI_KV_TOKEN: a token may have no spaces' \
+    env -u TUTTI_KV_SERVERS -u TUTTI_KV_CLIENTS TUTTI_KV_ROLE=client:0 TUTTI_KV_TOKEN='two words' TUTTI_KV_MEET="$dir/many" "$program" steps 1 1 async 5
+# where they meet at addresses, a server's must be one that clients know
+for at in '' 127.0.0.1:auto; do
+    refuses 1 '"127.0.0.1" has no port, so clients do not find this server: set it or TUTTI_KV_LISTEN to ADDRESS:PORT' \
+        env -u TUTTI_KV_SERVERS -u TUTTI_KV_CLIENTS TUTTI_KV_ROLE=server:0 TUTTI_KV_TOKEN=word TUTTI_KV_MEET=127.0.0.1:1 ${at:+TUTTI_KV_LISTEN=$at} \
+        "$program" steps 1 1 async 5
+done
+
 # the server of one client, which comes later
 servers=1 clients=1 job=()
 rm -f "$dir"/server:* "$dir"/client* "$dir"/meet.* # what was killed has left its own
