@@ -29,6 +29,7 @@ runs 5 sync 2 3 bounded:0 assign
 runs 3 sync 0 0 sync sgd:rate=0.25,momentum=0.5
 TUTTI_VERIFY=full runs 4 sync 1 0 sync add
 TUTTI_CHUNK_MB=0.01 runs 4 counts 2 0 async
+TUTTI_ALGORITHM=mpi runs 3 counts 1 0 async
 # What the clients gave the centre is what it got, exactly; the workers of a client gave the same.
 conserves() {
     awk '/ gave key / { if (seen[$2, $5]++ ? $6 != was[$2, $5] : 0) { print "client " $2 " differs: " $0; bad = 1 }
