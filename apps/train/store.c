@@ -61,7 +61,7 @@ static tutti_status take_role(tutti_train_store *s, const tutti_placement *given
     if (status) return status;
     const int ranks = jobs.serves ? stages : s->all.size, last = jobs.clients - 1;
     const int client = jobs.any || jobs.number > last ? last : jobs.number;
-    s->follows = jobs.any;
+    s->follows = jobs.any || (!jobs.serves && jobs.number > last);
     s->placement =
         (tutti_placement){.rank = jobs.serves ? jobs.clients * ranks : client * ranks + s->all.rank,
             .stages = stages,

@@ -6,6 +6,7 @@
 #include "dag/step/update_rule.h"
 #include "dag/strategies/strategies.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct refusal {
@@ -26,9 +27,34 @@ static int gives_more(const tutti_train_options *o)
     return 0;
 }
 
+/* The transport that a word stands for in a store. */
+static const char *transport_of(const char *word)
+{
+    return word && *word && strcmp(word, "auto") != 0 ? word : "mpi";
+}
+
+/* A store has the variable's word (tutti_attach). */
+static int differs_in_transport(const tutti_train_options *o)
+{
+    return strcmp(transport_of(o->machine.transport), transport_of(getenv("TUTTI_TRANSPORT"))) != 0;
+}
+
+/* Whether gradients go through the store, key by key, so that no step sums them. */
+static int pushes_gradients(const tutti_train_options *o)
+{
+    const tutti_strategy *stored =
+        tutti_strategy_with_store(o->strategy.kind ? o->strategy.kind : &tutti_strategy_sync);
+    return stored && !stored->uses_store;
+}
+
 tutti_status tutti_train_store_check(const tutti_train_options *o)
 {
     static const char parts[] = "servers have a part of the gradients each: leave it out";
+    static const char sums[] =
+        "is for sums of gradients over ranks, of which a run that pushes "
+        "them to a store of keys (async, bounded, or sync as jobs) has none: leave it out";
+    const tutti_conf_real *bucket = &o->exchange.bucket_mb;
+    const int pushes = pushes_gradients(o);
     const tutti_placement *p = &o->layout.value.placement;
     const tutti_strategy *strategy = o->strategy.kind;
     const refusal row[] = {
@@ -55,6 +81,11 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
         {o->travel.wire != TUTTI_F32, o->travel.codec ? "compress" : "wire",
             o->travel.codec ? o->travel.compress_name : o->travel.wire_name,
             "servers add gradients as f32: leave it out"},
+        {pushes && !bucket->word && bucket->value > 0, "bucket-mb", NULL, sums},
+        {pushes && !strcmp(o->exchange.priority_name, "on"), "priority", "on", sums},
+        {pushes && differs_in_transport(o), "transport", o->machine.transport,
+            "gradients that are pushed to a store of keys (async, bounded, or sync as jobs) go "
+            "over what the variable TUTTI_TRANSPORT names: set that, and leave this out"},
         {!o->update.ema.word, "ema", NULL,
             "the servers of this run keep no averages: leave it out"},
         {o->exchange.design_auto, "design", o->exchange.design_name,

@@ -113,7 +113,7 @@ jobs 0 "${alone[@]}"
 far=$(field weights_hash)
 jobs 0 "${alone[@]}"
 is "elastic, clients that never meet" "$far"
-jobs 0 --epochs 3 --strategy elastic:period=1,alpha=0.25
+jobs 0 --epochs 3 --strategy elastic:period=1,alpha=0.25 --bucket-mb 0.1 --transport shm # these are of sums in a client
 learns "elastic, jobs"
 jobs 0 --steps 6 --strategy elastic:period=1,alpha=0.25 --checkpoint "$dir/e"
 [ "$(field weights_hash)" != "$far" ] || fail "elastic: clients do not meet"
@@ -122,6 +122,22 @@ jobs 0 --steps 9 --stop-after 2 --strategy elastic:period=1,alpha=0.25
 [ "$(field steps)" = 2 ] || fail "elastic, jobs: there are rounds, so that --stop-after 2 stops after step $(field steps)"
 refused_jobs "clients that are jobs of their own have no rounds: leave out round=" --strategy elastic:round=10
 refused_jobs "alpha=0.6 2 clients would push the centre past their mean" --strategy elastic:alpha=0.6
+
+# ---- a client beyond the expected ones is no second reporter ----
+mkdir -m 700 "$dir/beyond"
+export TUTTI_KV_SERVERS=1 TUTTI_KV_CLIENTS=1 TUTTI_KV_MEET=$dir/beyond/meet
+declare -A started
+begins() { # ROLE
+    TUTTI_KV_ROLE=$1 "$run" -n 1 "$apps/tutti-cifar" "${model[@]}" --steps 4 --strategy async --json "$dir/beyond/$1.json" > "$dir/beyond/$1" 2>&1 &
+    started[$1]=$!
+}
+begins server:0
+begins client:1
+comes "$dir/beyond/server:0" 'client 1 joins'
+begins client:0
+for role in "${!started[@]}"; do wait "${started[$role]}" || { fail "$role: status $?"; cat "$dir/beyond/$role"; }; done
+unset TUTTI_KV_SERVERS TUTTI_KV_CLIENTS TUTTI_KV_MEET
+[ -e "$dir/beyond/client:0.json" ] && [ ! -e "$dir/beyond/client:1.json" ] || fail "who reports: $(ls "$dir/beyond")"
 
 # ---- a client dies: the other goes on; it returns, with the step of the checkpoint ----
 events() { cat "$dir/json" 2> /dev/null | grep -c "\"event\":\"$1\""; }
@@ -210,11 +226,20 @@ refused "workers of 2 stages cannot be formed of 2 ranks\|workers of 2 stages ca
 refused "design.*take another design" 3 --layout servers=1 --strategy async --design sequential
 refused "design auto.*name a design" 3 --layout servers=1 --strategy async --design auto
 refused "ema.*keep no averages" 3 --layout servers=1 --strategy async --ema 0.9
+refused "bucket-mb.*of which a run that pushes them to a store of keys .* has none" 3 --layout servers=1 --strategy async --bucket-mb 2
+refused "transport shm: gradients that are pushed .* go over what the variable TUTTI_TRANSPORT names: set that" \
+    3 --layout servers=1 --strategy async --transport shm
+TUTTI_TRANSPORT=shm refused "transport mpi: gradients that are pushed" 3 --layout servers=1 --strategy async --transport mpi
+TUTTI_TRANSPORT=shm cifar 3 "${model[@]}" --layout servers=1 --strategy async --steps 2 || { fail "TUTTI_TRANSPORT: status $?"; cat "$dir/out"; }
+echo '{"bucket-mb": "auto", "transport": "mpi", "priority": "auto"}' > "$dir/usual.json" # what a store does without them
+cifar 3 "${model[@]}" --layout servers=1 --strategy async --check-only --config "$dir/usual.json" --bucket-mb 0 ||
+    { fail "what changes nothing is refused: status $?"; cat "$dir/out"; }
 refused "patience.*the other clients would continue" 3 --layout servers=1 --strategy async --patience 2
 refused "device cuda.*use cpu" 3 --layout servers=1 --strategy async --device cuda
 refused "has a weight decay of its own" 3 --layout servers=1 --strategy async --decay-weights-only
 refused "cannot be formed of 2 workers" 3 --layout servers=1,clients=3 --strategy async
 refused_jobs "does not go with servers and clients as jobs of their own" --strategy local
+refused_jobs "priority on: is for sums of gradients over ranks, of which a run that pushes them .* has none" --priority on
 refused_jobs "the jobs of this run are 1 servers and 2 clients" --strategy async --layout servers=2
 cifar 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --check-only || fail "--check-only: status $?"
 grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
