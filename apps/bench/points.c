@@ -13,8 +13,8 @@ enum { MOST_CHARTS = 64, MOST_LINES = 64, ACROSS = 2 };
 /* What of an event becomes a point: numbers of the keys x and y, on the line that the text of `line` names (with that
  * of `also`, unless it is mpi), in a chart for each text of `group`. Kinds with one title share charts. */
 typedef struct kind {
-    const char *event, *group, *line, *also, *x,
-        *y;                                /* line: `name` counts more, where there is one */
+    const char *event, *group, *line, *also; /* line: `name` counts more, where there is one */
+    const char *x, *y;
     const char *title, *x_label, *y_label; /* title: what follows the group's name */
     int even, right;
     double x_least;

@@ -51,8 +51,8 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
 {
     static const char parts[] = "servers have a part of the gradients each: leave it out";
     static const char sums[] =
-        "is for sums of gradients over ranks, of which a run that pushes "
-        "them to a store of keys (async, bounded, or sync as jobs) has none: leave it out";
+        "has no effect where gradients are pushed to a store of keys (async, bounded, or sync as "
+        "jobs), because no step sums them: leave it out";
     const tutti_conf_real *bucket = &o->exchange.bucket_mb;
     const int pushes = pushes_gradients(o);
     const tutti_placement *p = &o->layout.value.placement;

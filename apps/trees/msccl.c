@@ -344,7 +344,7 @@ static int find_sender(const tutti_msccl *m, int receiver)
     return -1;
 }
 
-/* The block that a step waits for; -1: there is none. */
+/* The block that a step waits for; -1: none. */
 static int find_awaited(const tutti_msccl *m, const block *b, const step *s)
 {
     for (int i = 0; s->after_block >= 0 && i < m->blocks; i++)

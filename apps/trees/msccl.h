@@ -26,8 +26,8 @@ void tutti_msccl_free(tutti_msccl *algorithm); /* accepts NULL */
 int tutti_msccl_gpus(const tutti_msccl *algorithm);
 int tutti_msccl_chunks(const tutti_msccl *algorithm); /* that vectors are cut into */
 /* The schedules of all GPUs, for chunks of this many elements. FORMAT (logged): steps that wait for each other for
- * ever, or messages that no rank receives. MISMATCH (logged, with the lines): two steps of a GPU of which one writes
- * what the other uses, and neither waits for the other. NOMEM. */
+ * ever, or messages that no rank receives. MISMATCH (logged, with the lines): one step of a GPU writes what another
+ * one uses, and neither waits for the other. NOMEM. */
 tutti_status tutti_msccl_build(const tutti_msccl *algorithm, int64_t chunk, tutti_sched *ranks[]);
 
 #endif

@@ -129,11 +129,6 @@ static tutti_status ended_by_death(
     return got ? TUTTI_OK : tutti_fail(TUTTI_ERR_COMM, "a rank has died");
 }
 
-static void fail_all(tutti_mpi_requests *u, tutti_status status)
-{
-    for (int i = 0; i < u->count; i++) u->piece[i].of->status = status;
-}
-
 /* One call for all requests: MPI makes progress once, at the cost of a system call, and not once per
  * request as with MPI_Test. */
 void tutti_mpi_look(tutti_mpi *t)
@@ -145,7 +140,8 @@ void tutti_mpi_look(tutti_mpi *t)
     int class = MPI_SUCCESS, code = MPI_Testsome(u->count, u->request, &ended, u->ended, u->status);
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
     if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) {
-        fail_all(u, tutti_mpi_fail(code, "MPI_Testsome"));
+        tutti_status status = tutti_mpi_fail(code, "MPI_Testsome");
+        for (int i = 0; i < u->count; i++) u->piece[i].of->status = status;
         return;
     }
     for (int i = 0; i < ended; i++) {

@@ -23,8 +23,8 @@ typedef struct tutti_device_info {
 
 typedef struct tutti_device_kind {
     const char *name; /* "CUDA"; "none" */
-    /* How many devices a program may use; 0 when there are none, or they cannot be used. One that is too
-     * old for the kernels is none, and neither is what comes after it. */
+    /* How many devices a program may use; 0 when there are none, or they cannot be used. The count
+     * ends before the first that is too old for the kernels. */
     int (*count)(void);
     /* The index-th, from 0. INVAL when there are not that many; KERNEL when it does not answer
      * (logged). */

@@ -204,11 +204,10 @@ int tutti_run_home_number(void)
     char folder[PATH_MAX];
     struct stat found;
     for (int v = 0; v < VARIABLES && !home; v++) home = getenv(variables[v]);
-    snprintf(folder, sizeof folder, "%s%s",
-        given  ? given
-        : home ? home
-               : "",
-        given ? "" : "/.starpu/sampling");
+    if (given)
+        snprintf(folder, sizeof folder, "%s", given);
+    else
+        snprintf(folder, sizeof folder, "%s/.starpu/sampling", home ? home : "");
     if (stat(folder, &found)) return 0;
     return (int)((found.st_dev * FACTOR + found.st_ino) % NUMBERS); /* it may have several names */
 }

@@ -20,8 +20,8 @@ struct tutti_exchange {
     const void *attached;         /* pointer to the MPI_Comm of an existing program, or NULL */
     tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
     tutti_transport *transport;   /* from the caller, until the comm owns it; or NULL */
-    _Atomic(const char *)
-        setting_up; /* what its setup is at; the main thread reads it when that takes too long */
+    /* What setup is at; the main thread reads it if that takes too long. */
+    _Atomic(const char *) setting_up;
     int booted;
     int missing;   /* a rank was missing when the comm thread ended */
     int comm_core; /* the comm thread's processor, or -1 */

@@ -41,8 +41,8 @@ typedef struct tutti_trace_about {
     int lanes;
     int stages, micro_batches;     /* of a pipeline, where rank r has stage r mod stages; else 0 */
     int servers;                   /* of keys: the last ranks, which have no stage */
-    /* Of a step's kernels: the images of a micro-batch, the largest; over how many ranks layers are divided; of which
-     * images and classes the net is. Zeroes: not known */
+    /* Of a step's kernels: the images of a micro-batch, the largest; over how many ranks layers are divided; the size
+     * of the net's images, and its classes. Zeroes: not known */
     int64_t images;
     int blocks, height, width, channels, classes;
     int shards; /* a strategy divides updates among ranks: they are of parts of their weights */

@@ -226,7 +226,7 @@ refused "workers of 2 stages cannot be formed of 2 ranks\|workers of 2 stages ca
 refused "design.*take another design" 3 --layout servers=1 --strategy async --design sequential
 refused "design auto.*name a design" 3 --layout servers=1 --strategy async --design auto
 refused "ema.*keep no averages" 3 --layout servers=1 --strategy async --ema 0.9
-refused "bucket-mb.*of which a run that pushes them to a store of keys .* has none" 3 --layout servers=1 --strategy async --bucket-mb 2
+refused "bucket-mb.*has no effect where gradients are pushed to a store of keys .*, because no step sums them" 3 --layout servers=1 --strategy async --bucket-mb 2
 refused "transport shm: gradients that are pushed .* go over what the variable TUTTI_TRANSPORT names: set that" \
     3 --layout servers=1 --strategy async --transport shm
 TUTTI_TRANSPORT=shm refused "transport mpi: gradients that are pushed" 3 --layout servers=1 --strategy async --transport mpi
@@ -239,7 +239,7 @@ refused "device cuda.*use cpu" 3 --layout servers=1 --strategy async --device cu
 refused "has a weight decay of its own" 3 --layout servers=1 --strategy async --decay-weights-only
 refused "cannot be formed of 2 workers" 3 --layout servers=1,clients=3 --strategy async
 refused_jobs "does not go with servers and clients as jobs of their own" --strategy local
-refused_jobs "priority on: is for sums of gradients over ranks, of which a run that pushes them .* has none" --priority on
+refused_jobs "priority on: has no effect where gradients are pushed to a store of keys .*, because no step sums them" --priority on
 refused_jobs "the jobs of this run are 1 servers and 2 clients" --strategy async --layout servers=2
 cifar 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --check-only || fail "--check-only: status $?"
 grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }

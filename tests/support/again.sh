@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs failed tests once more, and names them:   again.sh BUILD [TESTS]
 # Only what says nothing of Tutti is run again: a test in which Open MPI's launcher stood still after its last rank had ended
-# (see guard), so that its status is lost; and up to four scripts that start ranks and have limits in seconds, because the
-# machine may stand still for longer than they allow, and four run at a time. Any other failure stays one, and so does any test whose log tells of a data
+# (see guard), so that its status is lost; and up to two scripts that start ranks and have limits in seconds, because the
+# machine may stand still for longer than they allow. Any other failure stays one, and so does any test whose log tells of a data
 # race, an error of memory, a crash, other weights or another checkpoint: time is no reason for these.
 # Exit status: 0 when all that failed has passed now.
 set -uo pipefail
@@ -18,7 +18,7 @@ while read -r trs; do
         exit 1
     fi
     if ! grep -q '^guard: .* a launcher, stands still after' "${trs%.trs}.log"; then
-        [[ $name =~ $timed ]] && [ $((late += 1)) -le 4 ] || exit 1
+        [[ $name =~ $timed ]] && [ $((late += 1)) -le 2 ] || exit 1
     fi
     failed_once+=("$name")
     echo "---- $name, at first" && tail -n 60 "${trs%.trs}.log"
