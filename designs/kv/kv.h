@@ -207,8 +207,8 @@ TUTTI_API tutti_status tutti_kv_pushpull_list(
 /* Waits until everything inserted so far has ended on this worker, as tutti_wait; the data of pulls have their
  * values. */
 TUTTI_API tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s);
-/* Waits for all workers (at most 60 s), each of which has waited for what it has inserted. For a client that returned or
- * joined, see JOBS. */
+/* Waits for all workers (at most 60 s), each of which has waited for what it has inserted. For a client that
+ * returned or joined, see JOBS. */
 TUTTI_API tutti_status tutti_kv_barrier(tutti_kv *kv);
 
 #ifdef __cplusplus
