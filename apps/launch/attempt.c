@@ -19,9 +19,11 @@
 
 /* A launcher that is left alone: its last process has ended, and it does nothing. */
 typedef struct solitude {
-    double next_s, since_s;
-    int had;      /* processes, once */
-    int64_t used; /* processor time, at the last look */
+    double next_s;
+    double looked_s; /* when it was looked at last */
+    double alone_s;  /* for how long looks have found it so */
+    int had;         /* processes, once */
+    int64_t used;    /* processor time, at the last look */
 } solitude;
 
 typedef struct run {
@@ -144,15 +146,18 @@ static void look_at_launcher(run *r, double now_s)
     solitude *a = &r->alone;
     char name[32];
     if (now_s < a->next_s) return;
-    a->next_s = now_s + (a->had && r->options->linger_s >= 10 ? 5 : 1);
+    const int every_s = a->had && r->options->linger_s >= 10 ? 5 : 1;
+    const double passed_s = fmin(now_s - a->looked_s, every_s); /* more: this process had no core */
+    a->next_s = now_s + every_s;
+    a->looked_s = now_s;
     if (!tutti_launch_is_mpirun(r->child, name)) return;
     tutti_launch_session_list(r->child, &all);
     const int64_t used = tutti_process_used(r->child);
     if (all.n > 1) a->had = 1;
-    if (all.n > 1 || used != a->used) {
-        a->since_s = now_s;
+    if (all.n > 1 || used != a->used || !tutti_process_sleeps(r->child)) {
+        a->alone_s = 0;
         a->used = used;
-    } else if (a->had && now_s - a->since_s > r->options->linger_s) {
+    } else if (a->had && (a->alone_s += passed_s) > r->options->linger_s) {
         tutti_launch_say("%s still runs %d s after its last process ended: killing it", name,
             r->options->linger_s);
         tutti_launch_session_sweep(r->child);
@@ -230,7 +235,6 @@ tutti_launch_attempt tutti_launch_run(
     close(pipes[1]);
     r.errors = pipes[0];
     r.runs = r.child > 0;
-    r.alone.since_s = tutti_clock_s();
     if (r.runs) hear_signals(&r); /* one that stops may have come before */
     while (r.runs) {
         look_at_time(&r);

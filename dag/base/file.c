@@ -136,17 +136,35 @@ static int is_part(const char *name, const char *base)
            strcmp(digits + HEX_DIGITS, part_end) == 0;
 }
 
-void tutti_file_sweep(const char *target)
+void tutti_file_each_part(
+    const char *target, void (*see)(const void *ctx, const char *path), const void *ctx)
 {
     char folder_of[PATH_MAX], base_of[PATH_MAX];
     snprintf(folder_of, sizeof folder_of, "%s", target);
     snprintf(base_of, sizeof base_of, "%s", target);
     const char *base = basename(base_of);
-    DIR *folder = opendir(dirname(folder_of));
+    const char *folder_name = dirname(folder_of);
+    DIR *folder = opendir(folder_name);
     if (!folder) return;
-    for (const struct dirent *entry; (entry = readdir(folder));)
-        if (is_part(entry->d_name, base)) unlinkat(dirfd(folder), entry->d_name, 0);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        char *path;
+        if (!is_part(entry->d_name, base)) continue;
+        if (asprintf(&path, "%s/%s", folder_name, entry->d_name) < 0) break;
+        see(ctx, path);
+        free(path);
+    }
     closedir(folder);
+}
+
+static void remove_part(const void *ctx, const char *path)
+{
+    (void)ctx;
+    unlink(path);
+}
+
+void tutti_file_sweep(const char *target)
+{
+    tutti_file_each_part(target, remove_part, NULL);
 }
 
 /* ---- beginning ---- */

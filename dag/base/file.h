@@ -81,6 +81,9 @@ int tutti_file_same(const char *a, const char *b);
 char *tutti_file_earlier(const char *path, int n);
 /* PATH.n replaces PATH, which becomes PATH.damaged if it exists. */
 tutti_status tutti_file_restore(const tutti_file_options *options, int n);
+/* Calls see with the path of each part of a target that is there. */
+void tutti_file_each_part(
+    const char *target, void (*see)(const void *ctx, const char *path), const void *ctx);
 /* Removes the parts of a target that killed programs have left. Only for a caller that knows that no
  * other process writes the target: see dag/base/lock.h. */
 void tutti_file_sweep(const char *target);

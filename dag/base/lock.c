@@ -251,6 +251,26 @@ static verdict judge_existing(tutti_lock *l, const writer *self, writer *w, int 
     return *error ? RETRY : found;
 }
 
+/* Removes what an owner was killed over before it became its lock. One without text may be of a
+ * living process that has no flock on it yet. */
+static void sweep_part(const void *ctx, const char *path)
+{
+    const tutti_lock *l = ctx;
+    char text[TEXT + 1];
+    writer self, w;
+    const int fd = open_lock(path);
+    if (fd < 0) return;
+    const ssize_t bytes = pread(fd, text, TEXT, 0);
+    if (bytes > 0) {
+        const int had = try_flock(fd);
+        text[bytes] = '\0';
+        parse_writer(text, &w);
+        find_self(&self);
+        if (judge_writer(&self, &w, had >= 0 && l->flocks, had > 0) == FREE) unlink(path);
+    }
+    close(fd);
+}
+
 /* Without flock, two processes may have taken over a dead one's lock: the last of them holds it. */
 static int is_still_ours(const tutti_lock *l)
 {
@@ -307,6 +327,7 @@ tutti_status tutti_lock_take(const char *what, const char *path, tutti_lock **lo
     }
     unlink(l->part); /* still there if the lock was made by a link */
     tutti_file_sweep(l->target);
+    tutti_file_each_part(l->name, sweep_part, l);
     *lock = l;
     return TUTTI_OK;
 }

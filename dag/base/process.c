@@ -48,6 +48,35 @@ int tutti_process_look(int64_t pid, char *state, int64_t *began)
     return 1;
 }
 
+/* Calls see for each number among a folder's names. */
+static void each_number(const char *folder, void (*see)(void *ctx, int64_t number), void *ctx)
+{
+    DIR *all = opendir(folder);
+    const struct dirent *entry;
+    while (all && (entry = readdir(all)) != NULL) {
+        char *end;
+        const int64_t number = strtoll(entry->d_name, &end, 10);
+        if (number > 0 && !*end) see(ctx, number);
+    }
+    if (all) closedir(all);
+}
+
+static void look_at_thread(void *ctx, int64_t thread)
+{
+    char state = 'S';
+    tutti_process_look(thread, &state, NULL);
+    if (strchr("RD", state)) *(int *)ctx = 0;
+}
+
+int tutti_process_sleeps(int64_t pid)
+{
+    char path[64];
+    int sleeps = 1;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
+    each_number(path, look_at_thread, &sleeps);
+    return sleeps;
+}
+
 static int64_t read_field(int64_t pid, int field)
 {
     char text[LINE];
@@ -72,12 +101,5 @@ int64_t tutti_process_used(int64_t pid)
 
 void tutti_process_each(void (*see)(void *ctx, int64_t pid), void *ctx)
 {
-    DIR *all = opendir("/proc");
-    const struct dirent *entry;
-    while (all && (entry = readdir(all)) != NULL) {
-        char *end;
-        const int64_t pid = strtoll(entry->d_name, &end, 10);
-        if (pid > 0 && !*end) see(ctx, pid);
-    }
-    if (all) closedir(all);
+    each_number("/proc", see, ctx);
 }

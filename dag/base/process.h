@@ -17,6 +17,9 @@ int64_t tutti_process_parent(int64_t pid);
 /* In the same way its session (setsid(2)), and the processor time that it has used, in ticks. */
 int64_t tutti_process_session(int64_t pid);
 int64_t tutti_process_used(int64_t pid);
+/* Whether all threads of a process wait for an event: none computes, none waits for a core or for a
+ * disk. */
+int tutti_process_sleeps(int64_t pid);
 /* Calls see for each process of this host that this one can see. */
 void tutti_process_each(void (*see)(void *ctx, int64_t pid), void *ctx);
 

@@ -1,4 +1,4 @@
-/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype, number, text; and that messages
+/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype, number, text, process; and that messages
  * pass through text's filter. */
 #include "dag/base/clock.h"
 #include "dag/base/clones.h"
@@ -8,12 +8,15 @@
 #include "dag/base/median.h"
 #include "dag/base/normal.h"
 #include "dag/base/number.h"
+#include "dag/base/process.h"
 #include "dag/base/rng.h"
 #include "dag/base/text.h"
 #include "tests/support/testing.h"
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -346,6 +349,41 @@ START_TEST(clones_below_a_limit)
 }
 END_TEST
 
+static void *spin(void *unused)
+{
+    for (volatile int i = 0;; i++) continue;
+    return unused;
+}
+
+static pid_t start_child(int spins)
+{
+    pthread_t thread;
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child) return child;
+    if (spins) pthread_create(&thread, NULL, spin, NULL);
+    for (;;) pause();
+}
+
+/* In ten looks, at moments that a busy machine cannot choose: a thread that computes always wants a core. */
+START_TEST(a_process_sleeps_if_all_its_threads_do)
+{
+    const pid_t idle = start_child(0), busy = start_child(1);
+    tutti_clock_sleep(0.2);
+    int sleeps = 0, spins = 0;
+    for (int i = 0; i < 10; i++, tutti_clock_sleep(0.02)) {
+        sleeps += tutti_process_sleeps(idle);
+        spins += !tutti_process_sleeps(busy);
+    }
+    kill(idle, SIGKILL);
+    kill(busy, SIGKILL);
+    ck_assert_int_eq(waitpid(idle, NULL, 0), idle);
+    ck_assert_int_eq(waitpid(busy, NULL, 0), busy);
+    ck_assert_int_gt(sleeps, 0);
+    ck_assert_int_eq(spins, 10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -366,5 +404,6 @@ int main(void)
     tcase_add_test(tcase, control_characters_are_shown);
     tcase_add_test(tcase, errors_are_put_off);
     tcase_add_test(tcase, clones_by_default);
+    tcase_add_test(tcase, a_process_sleeps_if_all_its_threads_do);
     return testing_run(suite);
 }

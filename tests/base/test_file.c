@@ -404,6 +404,38 @@ START_TEST(one_writer_a_file)
 }
 END_TEST
 
+/* One that was killed while it made its lock, one that makes it now, and one that has only begun to. */
+START_TEST(unfinished_locks_are_removed)
+{
+    static const char *const dead = "f.lock.0123456789abcdef.part";
+    static const char *const living = "f.lock.0123456789abcdee.part";
+    static const char *const begun = "f.lock.0123456789abcded.part";
+    tutti_lock *lock;
+    for (int i = 0; i < 2; i++) {
+        without_flock = i;
+        const pid_t child = hold();
+        put_plain(dead, content("f.lock"));
+        end(child);
+        ck_assert_ok(tutti_lock_take("test", path, &lock));
+        ck_assert_str_eq(content(dead), "(none)");
+        put_plain(living, content("f.lock")); /* this process's */
+        tutti_lock_release(lock);
+        put_plain(begun, "");
+        const int fd = open(named(living), O_RDONLY);
+        ck_assert_int_ge(fd, 0);
+        flock(fd, LOCK_EX | LOCK_NB);
+        ck_assert_ok(tutti_lock_take("test", path, &lock));
+        ck_assert_str_ne(content(living), "(none)");
+        ck_assert_str_eq(content(begun), "");
+        tutti_lock_release(lock);
+        close(fd);
+        unlink(named(living));
+        unlink(named(begun));
+        ck_assert_int_eq(files_in_folder(), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_link_and_its_file_are_one)
 {
     tutti_lock *lock, *other;
@@ -500,6 +532,7 @@ int main(void)
     tcase_add_test(tcase, parts_are_continued);
     tcase_add_test(tcase, streams_keep_or_continue);
     tcase_add_test(tcase, one_writer_a_file);
+    tcase_add_test(tcase, unfinished_locks_are_removed);
     tcase_add_test(tcase, a_link_and_its_file_are_one);
     tcase_add_test(tcase, other_hosts_are_believed);
     tcase_add_test(tcase, a_dead_ones_lock_is_taken_by_one);

@@ -108,7 +108,7 @@ esac
 sleep "$2"
 DONE
 chmod +x later
-with 0 --servers 1 --clients 1 -n 1 --linger 1 ./later 0 5
+with 0 --servers 1 --clients 1 -n 1 --linger 4 ./later 0 9
 says err 'tutti-run: client 0: done after'
 with 3 --servers 1 --clients 1 -n 1 --linger 1 ./later 3 60
 says err 'tutti-run: client 0: still runs 1 s after it should have ended: ending it'
