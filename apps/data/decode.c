@@ -18,9 +18,6 @@
 
 enum { CHANNELS = 3, SHRINK_MOST = 8 };
 
-/* No picture with sides up to TUTTI_IMAGE_SIDE_MAX needs more; a larger file is something else. */
-#define FILE_BYTES_MAX ((int64_t)64 << 20)
-
 /* Memory that grows. */
 typedef struct buffer {
     uint8_t *bytes;
@@ -64,7 +61,7 @@ tutti_status tutti_sample_load(const char *path, tutti_sample *sample)
     tutti_data_file file = {0};
     tutti_status status = tutti_data_file_open(path, &file);
     if (status) return status;
-    if (file.bytes > FILE_BYTES_MAX)
+    if (file.bytes > TUTTI_IMAGE_BYTES_MAX)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: %lld bytes cannot be an image of a data set",
             path, (long long)file.bytes);
     if (!status) status = tutti_sample_reserve(sample, (size_t)file.bytes);

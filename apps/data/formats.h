@@ -27,6 +27,8 @@ enum { TUTTI_IMAGE_SIDE_MAX = 4096 };
 enum { TUTTI_CLASSES_MAX = 100000 };
 /* The most pixels of an image file, which may be small and claim any size. */
 enum { TUTTI_IMAGE_PIXELS_MAX = 64000000 };
+/* The most bytes of an image file: that many pixels of 64 bits, stored as they are. A larger file is something else. */
+#define TUTTI_IMAGE_BYTES_MAX ((int64_t)512 << 20)
 
 /* The shorter side before the centre is cut out: 256 for 224, and in proportion. */
 static inline int tutti_resize_for(int size)

@@ -28,6 +28,7 @@ apps_data_sources = \
 	apps/data/recordio.c \
 	apps/data/recordio_check.c apps/data/recordio_check.h \
 	apps/data/recordio_index.c apps/data/recordio_index.h \
+	apps/data/recordio_read.c apps/data/recordio_read.h \
 	apps/data/recordio_write.c apps/data/recordio_write.h \
 	apps/data/resize.c apps/data/resize.h \
 	apps/data/sampler.c apps/data/sampler.h \

@@ -10,7 +10,4 @@
 tutti_status tutti_recordio_check(
     const tutti_data_file *file, const char *index, int *indexed, tutti_shard_tally *tally);
 
-/* Whether the first bytes of a file are those of a record. [P] */
-int tutti_recordio_recognise(const uint8_t head[4]);
-
 #endif

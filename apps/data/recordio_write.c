@@ -1,5 +1,6 @@
 #include "apps/data/recordio_write.h"
 
+#include "apps/data/recordio_read.h"
 #include "dag/base/little_endian.h"
 #include "dag/base/log.h"
 
@@ -7,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORD = 4, HEAD = 2 * WORD, ABOUT = 24, PART_BITS = 29 };
-enum { WHOLE, FIRST, MIDDLE, LAST };
-static const uint32_t magic = 0xced7230a;
+enum { WORD = TUTTI_RECORDIO_WORD, HEAD = TUTTI_RECORDIO_HEAD, ABOUT = TUTTI_RECORDIO_ABOUT };
 
 /* flag 0: one label, which stands here. */
 static void put_about(uint8_t about[ABOUT], int32_t label, uint64_t id)
@@ -28,7 +27,7 @@ static void put_about(uint8_t about[ABOUT], int32_t label, uint64_t id)
 static size_t find_magic(const uint8_t *bytes, size_t from, size_t count)
 {
     uint8_t word[WORD];
-    tutti_little_put(word, magic, WORD);
+    tutti_little_put(word, TUTTI_RECORDIO_MAGIC, WORD);
     for (size_t at = from; at + WORD <= count; at += WORD)
         if (!memcmp(bytes + at, word, WORD)) return at;
     return count;
@@ -38,8 +37,8 @@ static tutti_status append_part(
     tutti_bytes *to, uint32_t part, const uint8_t *contents, size_t count)
 {
     uint8_t head[HEAD];
-    tutti_little_put(head, magic, WORD);
-    tutti_little_put(head + WORD, (uint64_t)part << PART_BITS | count, WORD);
+    tutti_little_put(head, TUTTI_RECORDIO_MAGIC, WORD);
+    tutti_little_put(head + WORD, (uint64_t)part << TUTTI_RECORDIO_PART_BITS | count, WORD);
     tutti_status status = tutti_bytes_append(to, head, sizeof head);
     if (!status) status = tutti_bytes_append(to, contents, count);
     if (!status && count % WORD) status = tutti_bytes_append(to, NULL, WORD - count % WORD);
@@ -53,7 +52,8 @@ static tutti_status append_parts(tutti_bytes *to, const uint8_t *record, size_t 
     for (size_t begin = 0, more = 1; more && !status;) {
         size_t end = find_magic(record, begin, count);
         more = end < count;
-        uint32_t part = more ? (begin ? MIDDLE : FIRST) : (begin ? LAST : WHOLE);
+        uint32_t part = more ? (begin ? TUTTI_RECORDIO_MIDDLE : TUTTI_RECORDIO_FIRST)
+                             : (begin ? TUTTI_RECORDIO_LAST : TUTTI_RECORDIO_WHOLE);
         status = append_part(to, part, record + begin, end - begin);
         begin = end + WORD;
     }
@@ -66,7 +66,7 @@ tutti_status tutti_recordio_append(
     uint8_t about[ABOUT];
     tutti_bytes record = {0};
     size_t before = to->count;
-    if (count >= ((size_t)1 << PART_BITS) - ABOUT)
+    if (count >= ((size_t)1 << TUTTI_RECORDIO_PART_BITS) - ABOUT)
         return tutti_fail(
             TUTTI_ERR_FORMAT, "an image of %zu bytes is too large for a record of RecordIO", count);
     put_about(about, label, id);

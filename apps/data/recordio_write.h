@@ -1,5 +1,5 @@
 /* Writes records of MXNet's RecordIO, as its im2rec does: one label, and the image's file as it is.
- * recordio.c describes the format.
+ * recordio_read.h describes the format.
  *
  * Errors: NOMEM; FORMAT for an image that no record can hold (both logged). Threads: [A], one
  * thread per buffer. */

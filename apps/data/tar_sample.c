@@ -12,8 +12,7 @@
 #include <strings.h>
 
 enum { NONE = -1, LABEL_BYTES = 64, LABEL_DIGITS = 9 };
-/* No photograph needs more, and no description of one; a larger file is something else. */
-#define IMAGE_BYTES_MAX ((int64_t)64 << 20)
+/* No description of a photograph needs more; a larger file is something else. */
 #define JSON_BYTES_MAX ((int64_t)1 << 20)
 
 static const tutti_tar_sample empty = {.image = NONE, .label_at = NONE, .json_at = NONE};
@@ -152,7 +151,7 @@ static tutti_status take_image(tutti_tar_reader *r, const tutti_tar_entry *entry
 {
     tutti_tar_sample *s = &r->next;
     tutti_status status = TUTTI_OK;
-    if (entry->bytes > IMAGE_BYTES_MAX)
+    if (entry->bytes > TUTTI_IMAGE_BYTES_MAX)
         return tutti_fail(TUTTI_ERR_FORMAT, "%s: byte %lld: %s: %lld bytes cannot be an image",
             r->file->path, (long long)entry->offset, s->key, (long long)entry->bytes);
     if (s->image != NONE) status = add_fault(r, TUTTI_FAULT_TWO_IMAGES, entry->offset);

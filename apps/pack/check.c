@@ -2,6 +2,7 @@
 
 #include "apps/data/file.h"
 #include "apps/data/recordio_check.h"
+#include "apps/data/recordio_read.h"
 #include "apps/data/tar_check.h"
 #include "apps/pack/manifest.h"
 #include "apps/train/hash.h"

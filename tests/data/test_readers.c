@@ -140,6 +140,17 @@ START_TEST(jpegs_are_read)
 }
 END_TEST
 
+/* Pixels that are stored as they are take many bytes; here zeros follow the picture. */
+START_TEST(large_files_are_read)
+{
+    fixture_jpeg_folder(folder, 1, 1);
+    fixture_truncate(folder, "train/bee/0.jpg", (int64_t)65 << 20);
+    tutti_dataset d = open_expected(TUTTI_TRAIN, "jpeg", 3, 12, 16, 3, 3);
+    check_shade(&d, 1, 1, 120, 128, 136);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
 START_TEST(grey_and_cmyk_jpegs_become_rgb)
 {
     fixture_jpeg_folder(folder, 1, 1);
@@ -504,6 +515,7 @@ int main(void)
     tcase_add_loop_test(tcase, idx_is_read, 0, 2);
     tcase_add_test(tcase, idx_names_may_vary);
     tcase_add_test(tcase, jpegs_are_read);
+    tcase_add_test(tcase, large_files_are_read);
     tcase_add_test(tcase, grey_and_cmyk_jpegs_become_rgb);
     tcase_add_loop_test(tcase, imagenet_is_read, 0, 3);
     tcase_add_test(tcase, folders_of_classes_are_split);

@@ -491,6 +491,9 @@ START_TEST(jpeg_files)
     refuse_image(
         TUTTI_ERR_FORMAT, TUTTI_TRAIN, bee, "train/bee/0.jpg", "30000x30000", "64 million");
     free(bytes);
+    fixture_truncate(folder, "train/bee/0.jpg", ((int64_t)512 << 20) + 1);
+    refuse_image(
+        TUTTI_ERR_FORMAT, TUTTI_TRAIN, bee, "train/bee/0.jpg", "536870913 bytes cannot be");
     bytes = two_components(&count);
     fixture_write(folder, "train/bee/0.jpg", bytes, count);
     refuse_image(TUTTI_ERR_FORMAT, TUTTI_TRAIN, bee, "train/bee/0.jpg", "2 components");

@@ -300,6 +300,24 @@ START_TEST(records_are_read)
 }
 END_TEST
 
+static tutti_status check_file(const char *name)
+{
+    tutti_data_file file = {0};
+    tutti_shard_tally tally;
+    int indexed;
+    ck_assert_ok(tutti_data_file_open(fixture_path(folder, name), &file));
+    ck_assert_ok(tutti_shard_tally_open(&tally));
+    fixture_capture();
+    tutti_status status =
+        strstr(name, ".tar")
+            ? tutti_tar_check(&file, &tally)
+            : tutti_recordio_check(&file, fixture_path(folder, "train.idx"), &indexed, &tally);
+    fixture_uncapture();
+    tutti_shard_tally_close(&tally);
+    tutti_data_file_close(&file);
+    return status;
+}
+
 static void refuse_records(const char *word, const char *another)
 {
     tutti_dataset d = {0};
@@ -332,7 +350,77 @@ START_TEST(damaged_records)
     bytes[14] = 0x01;
     fixture_write(folder, "train.rec", bytes, count);
     refuse_records("train.rec: byte 8", "not the number of a class");
+    bytes[8] = 0xff; /* 255 labels in a shorter record */
+    put(bytes, 0xced7230a, 4);
+    put(bytes + 4, 24 + 4 * 255 - 4, 4);
+    memset(bytes + 24, 0, 4 * 255);
+    fixture_write(folder, "train.rec", bytes, 8 + 24 + 4 * 255 - 4);
+    refuse_records("train.rec: byte 8", "too short for its labels");
+    ck_assert_int_eq(check_file("train.rec"), TUTTI_ERR_FORMAT);
     free(bytes);
+}
+END_TEST
+
+/* The zeros behind the last record belong to it, too. */
+START_TEST(records_without_padding)
+{
+    static uint8_t bytes[1 << 16], image[1 << 14];
+    size_t count;
+    uint8_t *jpeg = fixture_jpeg(40, 30, 3, 90, &count);
+    memcpy(image, jpeg, count);
+    free(jpeg);
+    count = (count + 3) / 4 * 4 + 1;
+    const uint8_t *end = put_record(bytes, 0, 0, image, count);
+    fixture_write(folder, "train.rec", bytes, (size_t)(end - bytes));
+    ck_assert_ok(check_file("train.rec"));
+    fixture_write(folder, "train.rec", bytes, (size_t)(end - bytes) - 1);
+    refuse_records("train.rec: byte 0", "a record is truncated");
+    ck_assert_int_eq(check_file("train.rec"), TUTTI_ERR_FORMAT);
+}
+END_TEST
+
+/* A record whose id is the number at which records are cut. */
+START_TEST(records_cut_before_the_image)
+{
+    static uint8_t bytes[1 << 16];
+    const tutti_dataset_options options = {.path = folder, .size = 16};
+    tutti_dataset d = {0};
+    size_t count;
+    uint8_t *jpeg = fixture_jpeg(40, 30, 3, 20, &count);
+    put_record(bytes, 2, 0, NULL, 0);
+    put(bytes + 4, 1u << 29 | 8, 4); /* flag and label */
+    uint8_t *to = put(put(bytes + 16, 0xced7230a, 4), 3u << 29 | (12 + count), 4);
+    memset(to, 0, 12 + count + 3);
+    memcpy(to + 12, jpeg, count);
+    to += (12 + count + 3) / 4 * 4;
+    free(jpeg);
+    fixture_write(folder, "train.rec", bytes, (size_t)(to - bytes));
+    ck_assert_ok(check_file("train.rec"));
+    ck_assert_ok(tutti_dataset_open_as(&options, TUTTI_TRAIN, &d));
+    ck_assert_int_eq(d.count, 1);
+    check_record(&d, 0, 0);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+/* A picture, and zeros behind it. */
+START_TEST(large_records_are_read)
+{
+    static uint8_t bytes[1 << 16];
+    enum { LENGTH = 65 << 20 };
+    const tutti_dataset_options options = {.path = folder, .size = 16};
+    tutti_dataset d = {0};
+    size_t count;
+    uint8_t *jpeg = fixture_jpeg(40, 30, 3, 20, &count);
+    const uint8_t *end = put_record(bytes, 2, 0, jpeg, count);
+    free(jpeg);
+    put(bytes + 4, LENGTH, 4);
+    fixture_write(folder, "train.rec", bytes, (size_t)(end - bytes));
+    fixture_truncate(folder, "train.rec", 8 + LENGTH);
+    ck_assert_ok(check_file("train.rec"));
+    ck_assert_ok(tutti_dataset_open_as(&options, TUTTI_TRAIN, &d));
+    check_record(&d, 0, 0);
+    tutti_dataset_close(&d);
 }
 END_TEST
 
@@ -352,24 +440,6 @@ static const char *open_train(const char *format, int64_t *count, int64_t *class
     return said;
 }
 
-static tutti_status check_file(const char *name)
-{
-    tutti_data_file file = {0};
-    tutti_shard_tally tally;
-    int indexed;
-    ck_assert_ok(tutti_data_file_open(fixture_path(folder, name), &file));
-    ck_assert_ok(tutti_shard_tally_open(&tally));
-    fixture_capture();
-    tutti_status status =
-        strstr(name, ".tar")
-            ? tutti_tar_check(&file, &tally)
-            : tutti_recordio_check(&file, fixture_path(folder, "train.idx"), &indexed, &tally);
-    fixture_uncapture();
-    tutti_shard_tally_close(&tally);
-    tutti_data_file_close(&file);
-    return status;
-}
-
 /* How train-0.tar is made of a.jpg, a.cls, b.jpg, b.cls and others; what training reads of it, and
  * warns of; and whether a check refuses it. */
 static const struct {
@@ -387,6 +457,7 @@ static const struct {
      "PaxHeaders.7/a.cls .git/x.cls && tar -cf train-0.tar ._a.jpg a.jpg ._a.cls .DS_Store "
      "__MACOSX/x.jpg PaxHeaders.7/a.cls a.cls .git/x.cls b.jpg ./._a.jpg b.cls",
         2, 0, NULL},
+    {"truncate -s 65M b.jpg && tar -cf train-0.tar a.jpg a.cls b.jpg b.cls", 2, 0, NULL},
     {"touch Thumbs.db notes && tar -cf train-0.tar a.jpg Thumbs.db a.cls b.cls notes b.jpg", 2, 0,
         NULL},
     /* names twice */
@@ -556,6 +627,9 @@ int main(void)
     tcase_add_test(tcase, shards_are_assigned);
     tcase_add_test(tcase, records_are_read);
     tcase_add_test(tcase, damaged_records);
+    tcase_add_test(tcase, records_without_padding);
+    tcase_add_test(tcase, records_cut_before_the_image);
+    tcase_add_test(tcase, large_records_are_read);
     tcase_add_loop_test(tcase, nothing_is_lost_without_a_word, 0, SHARD_CASES);
     tcase_add_test(tcase, records_without_images);
     tcase_add_test(tcase, indices_that_lack_records);
