@@ -166,12 +166,11 @@ int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names 
             break;
         }
         if (*entry->d_name == '.') continue;
-        if (wanted(folder, entry)) {
+        list->links += (size_t)is_link(folder, entry);
+        if (wanted(folder, entry))
             error = append_name(list, &room, entry->d_name);
-            list->links += (size_t)is_link(folder, entry);
-        } else {
+        else
             count_other(folder, entry, list);
-        }
     }
     closedir(dir);
     if (error)

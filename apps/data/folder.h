@@ -24,7 +24,7 @@ typedef struct tutti_names {
     size_t count;
     size_t others[TUTTI_OTHERS];                /* unwanted entries, without hidden ones */
     char other[TUTTI_OTHERS][TUTTI_OTHER_NAME]; /* one of each kind */
-    size_t links;                               /* wanted entries that are links */
+    size_t links;                               /* entries that are links, without hidden ones */
 } tutti_names;
 
 typedef int (*tutti_names_wanted)(const char *folder, const struct dirent *entry);

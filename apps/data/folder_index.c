@@ -20,7 +20,7 @@
 
 #include <zlib.h>
 
-static const char magic[] = "tutti-index-2";
+static const char magic[] = "tutti-index-3";
 
 enum {
     LEAST_FILES = 1000, /* of a data set that has an index */

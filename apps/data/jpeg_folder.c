@@ -18,6 +18,7 @@
 #include "apps/data/formats.h"
 #include "apps/data/listed.h"
 #include "apps/data/val_labels.h"
+#include "apps/data/webp.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -339,9 +340,10 @@ static tutti_status list_all(survey *s, const tutti_dataset *asked, tutti_bytes 
     if (s->split == TUTTI_TRAIN) count_others(s, "", &s->classes);
     tutti_status status = list_head(s, asked, list);
     if (!status && s->split == TUTTI_TEST && !s->flat) status = check_test_classes(s);
+    const char *kind = s->imagenet && tutti_webp_reads() ? "imagenet, webp" : asked->source->name;
     if (!status)
-        status = tutti_folder_index_open(
-            s->path, folder_name(s->imagenet, s->split), asked->source->name, &s->index);
+        status =
+            tutti_folder_index_open(s->path, folder_name(s->imagenet, s->split), kind, &s->index);
     if (!status) status = list_entries(s, list);
     if (!status) send_to_others(s);
     tutti_folder_index_close(s->index, !status);
