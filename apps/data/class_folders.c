@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { DEEPEST = 16 };
 static const double usual_share = 0.2;
@@ -37,12 +36,6 @@ typedef struct folders_state {
     image *image;
     int64_t images;
 } folders_state;
-
-static tutti_status fail_list(const char *folder, int error)
-{
-    return tutti_fail(error == ENOMEM ? TUTTI_ERR_NOMEM : TUTTI_ERR_IO,
-        "%s: cannot list the folder: %s", folder, strerror(error));
-}
 
 /* ---- recognising ---- */
 
@@ -88,34 +81,19 @@ static int folders_recognise(const char *path)
 
 /* ---- listing, on one rank ---- */
 
-/* What is left out: how many of each kind, and one of them. */
-typedef struct survey {
-    const char *root;
-    size_t others[TUTTI_OTHERS];
-    char other[TUTTI_OTHERS][2 * TUTTI_OTHER_NAME];
-} survey;
-
-static void count_others(survey *s, const char *class, const tutti_names *found)
-{
-    for (int k = 0; k < TUTTI_OTHERS; k++) {
-        if (!s->others[k] && found->others[k])
-            snprintf(s->other[k], sizeof s->other[k], "%s/%s", class, found->other[k]);
-        s->others[k] += found->others[k];
-    }
-}
-
-static tutti_status list_class(survey *s, const char *class, tutti_bytes *list)
+static tutti_status list_class(
+    const char *root, const char *class, tutti_left_out *left, tutti_bytes *list)
 {
     char number[32];
     tutti_names images = {0};
-    char *folder = tutti_path_format("%s/%s", s->root, class);
+    char *folder = tutti_path_format("%s/%s", root, class);
     int error = folder ? tutti_names_list_below(folder, tutti_names_image, &images) : ENOMEM;
-    tutti_status status = error ? fail_list(folder ? folder : s->root, error) : TUTTI_OK;
+    tutti_status status = error ? tutti_names_fail(folder ? folder : root, error, "") : TUTTI_OK;
     if (!status && !images.count)
         status = tutti_fail(TUTTI_ERR_FORMAT,
             "%s: this class holds no %s file: remove the folder, or put images into it", folder,
             tutti_names_image_endings());
-    count_others(s, class, &images);
+    tutti_left_out_add(left, class, &images);
     snprintf(number, sizeof number, "%zu", images.count);
     if (!status) status = tutti_listed_put_text(list, class);
     if (!status) status = tutti_listed_put_text(list, number);
@@ -126,37 +104,36 @@ static tutti_status list_class(survey *s, const char *class, tutti_bytes *list)
     return status;
 }
 
-static void tell_others(const survey *s)
+/* A user who names this format, which is not recognised then, may mean another one. */
+static tutti_status check_classes(const char *path, const tutti_names *classes)
 {
-    static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = "folders",
-        [TUTTI_OTHER_PICTURE] = "pictures",
-        [TUTTI_OTHER_FILE] = "other files",
-        [TUTTI_OTHER_ODD] = "broken links or special files"};
-    for (int k = 0; k < TUTTI_OTHERS; k++)
-        if (s->others[k])
-            tutti_log(TUTTI_LOG_WARN,
-                "%s: leaves out %zu %s (such as %s); read are only %s files in the folders of "
-                "classes",
-                s->root, s->others[k], kinds[k], s->other[k], tutti_names_image_endings());
+    for (size_t c = 0; c < classes->count; c++)
+        if (is_split_name(classes->names[c]))
+            return tutti_fail(TUTTI_ERR_FORMAT,
+                "%s: has a folder %s, which the format folders would take for a class: leave out "
+                "--format, or rename the folder if it is one",
+                path, classes->names[c]);
+    if (classes->count < 2)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "%s: holds %s folder of a class; there must be two or more", path,
+            classes->count ? "one" : "no");
+    return TUTTI_OK;
 }
 
 static tutti_status folders_list(
     const char *path, tutti_split split, const tutti_dataset *asked, tutti_bytes *list)
 {
-    survey s = {.root = path};
+    tutti_left_out left = {0};
     tutti_names classes;
     (void)asked;
     int error = tutti_names_list(path, tutti_names_folder, &classes);
-    if (error) return fail_list(path, error);
-    tutti_status status = TUTTI_OK;
-    if (classes.count < 2)
-        status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: holds %s folder of a class; there must be two or more", path,
-            classes.count ? "one" : "no");
-    count_others(&s, ".", &classes);
+    if (error) return tutti_names_fail(path, error, "");
+    tutti_left_out_add(&left, "", &classes);
+    tutti_status status = check_classes(path, &classes);
     for (size_t c = 0; c < classes.count && !status; c++)
-        status = list_class(&s, classes.names[c], list);
-    if (!status && split == TUTTI_TRAIN) tell_others(&s);
+        status = list_class(path, classes.names[c], &left, list);
+    if (!status && split == TUTTI_TRAIN)
+        tutti_left_out_warn(&left, path, tutti_names_image_endings(), "the folders of classes");
     tutti_names_free(&classes);
     return status;
 }
@@ -243,22 +220,18 @@ static tutti_status take_class(
     return status;
 }
 
-/* A rank may see another folder than the one that has listed it: its first and its last image tell. */
+static char *path_of(const folders_state *state, int64_t index)
+{
+    return tutti_path_format("%s/%s", state->root, state->image[index].path);
+}
+
 static tutti_status check_images(const folders_state *state)
 {
-    for (int last = 0; last < 2; last++) {
-        struct stat info;
-        char *path = tutti_path_format(
-            "%s/%s", state->root, state->image[last ? state->images - 1 : 0].path);
-        int error = !path ? ENOMEM : stat(path, &info) ? errno : 0;
-        free(path);
-        if (error)
-            return tutti_fail(TUTTI_ERR_IO,
-                "%s/%s: rank 0 has listed it, but here it cannot be found: %s; every rank has to "
-                "see the same files",
-                state->root, state->image[last ? state->images - 1 : 0].path, strerror(error));
-    }
-    return TUTTI_OK;
+    char *first = path_of(state, 0), *last = path_of(state, state->images - 1);
+    tutti_status status = tutti_names_compare(state->root, first, last);
+    free(first);
+    free(last);
+    return status;
 }
 
 static void folders_close(tutti_dataset *dataset)
@@ -301,7 +274,7 @@ static tutti_status folders_open(const char *path, tutti_split split, tutti_data
 static tutti_status folders_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const folders_state *state = dataset->state;
-    char *path = tutti_path_format("%s/%s", state->root, state->image[index].path);
+    char *path = path_of(state, index);
     if (!path) return fail_memory(state->root);
     tutti_status status = tutti_sample_load(path, sample);
     sample->label = state->image[index].label;

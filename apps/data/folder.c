@@ -3,6 +3,7 @@
 #include "apps/data/file.h"
 #include "apps/data/other_file.h"
 #include "apps/data/webp.h"
+#include "dag/base/log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -178,4 +179,56 @@ int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names 
     else if (list->count)
         qsort(list->names, list->count, sizeof *list->names, by_name);
     return error;
+}
+
+/* ---- messages ---- */
+
+tutti_status tutti_names_fail(const char *folder, int error, const char *absent)
+{
+    return tutti_fail(error == ENOMEM ? TUTTI_ERR_NOMEM : TUTTI_ERR_IO,
+        "%s: cannot list the folder: %s%s", folder, strerror(error), error == ENOENT ? absent : "");
+}
+
+tutti_status tutti_names_compare(const char *root, const char *first, const char *last)
+{
+    const char *const paths[] = {first, last};
+    for (int i = 0; i < 2; i++) {
+        struct stat info;
+        if (!paths[i])
+            return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for the list of its images", root);
+        if (stat(paths[i], &info))
+            return tutti_fail(TUTTI_ERR_IO,
+                "%s: rank 0 has listed it, but here it cannot be found: %s; every rank has to see "
+                "the same files",
+                paths[i], strerror(errno));
+    }
+    return TUTTI_OK;
+}
+
+void tutti_left_out_add(tutti_left_out *left, const char *folder, const tutti_names *found)
+{
+    for (int k = 0; k < TUTTI_OTHERS; k++) {
+        if (!left->count[k] && found->others[k])
+            snprintf(left->example[k], sizeof left->example[k], "%s%s%s", folder,
+                *folder ? "/" : "", found->other[k]);
+        left->count[k] += found->others[k];
+    }
+}
+
+void tutti_left_out_warn(
+    const tutti_left_out *left, const char *root, const char *wanted, const char *where)
+{
+    static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = "folders",
+        [TUTTI_OTHER_PICTURE] = "pictures",
+        [TUTTI_OTHER_FILE] = "other files",
+        [TUTTI_OTHER_ODD] = "broken links or special files"};
+    char list[TUTTI_OTHERS * (sizeof left->example[0] + 64)] = "";
+    size_t used = 0;
+    for (int k = 0; k < TUTTI_OTHERS; k++)
+        if (left->count[k])
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s (such as %s)",
+                used ? ", " : "", left->count[k], kinds[k], left->example[k]);
+    if (used)
+        tutti_log(TUTTI_LOG_WARN, "%s: leaves out %s; read are only %s files in %s", root, list,
+            wanted, where);
 }

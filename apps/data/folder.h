@@ -47,4 +47,24 @@ long tutti_names_index(const tutti_names *list, const char *name);
 /* Accepts a zeroed list. */
 void tutti_names_free(tutti_names *list);
 
+/* Logs that a folder cannot be listed because of this errno value. absent: what to add where there is
+ * none. Returns IO, or NOMEM. */
+tutti_status tutti_names_fail(const char *folder, int error, const char *absent);
+/* A rank may see another folder than the one that has listed it: OK if it has the first and the last
+ * image of the list. NULL is a path without memory. IO, NOMEM (logged). */
+tutti_status tutti_names_compare(const char *root, const char *first, const char *last);
+
+/* What is left out of the folders of a root. Zeroed before its first use. */
+typedef struct tutti_left_out {
+    size_t count[TUTTI_OTHERS];
+    char example[TUTTI_OTHERS][2 * TUTTI_OTHER_NAME]; /* one of each kind, with its folder */
+} tutti_left_out;
+
+/* Adds the unwanted entries of a folder of the root; "": of the root itself. */
+void tutti_left_out_add(tutti_left_out *left, const char *folder, const tutti_names *found);
+/* Warns of them, if there are any, by kind and with an example of each. wanted: how the files are
+ * named that are read; where: which of them. */
+void tutti_left_out_warn(
+    const tutti_left_out *left, const char *root, const char *wanted, const char *where);
+
 #endif

@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct class_files {
     tutti_names files;
@@ -58,11 +57,9 @@ static tutti_names_wanted wanted_in(int imagenet)
 
 static tutti_status fail_list(const char *folder, int error)
 {
-    return tutti_fail(error == ENOMEM ? TUTTI_ERR_NOMEM : TUTTI_ERR_IO,
-        "%s: cannot list the folder: %s%s", folder, strerror(error),
-        error == ENOENT ? "; a data set of images is DIR/{train,test}/<class>/*.jpg, or "
-                          "DIR/{train,val}/<class>/*.JPEG"
-                        : "");
+    return tutti_names_fail(folder, error,
+        "; a data set of images is DIR/{train,test}/<class>/*.jpg, or "
+        "DIR/{train,val}/<class>/*.JPEG");
 }
 
 /* Whether a class folder of `root` holds a file that is a JPEG by name (NAMES), or also by its first bytes
@@ -185,8 +182,7 @@ typedef struct survey {
     tutti_names classes;
     tutti_folder_index *index;
     int64_t images;
-    size_t others[TUTTI_OTHERS];                    /* left out */
-    char other[TUTTI_OTHERS][2 * TUTTI_OTHER_NAME]; /* one of each kind, with its folder */
+    tutti_left_out left_out;
 } survey;
 
 static const char *wanted_names(int imagenet)
@@ -215,35 +211,6 @@ static tutti_status fail_empty(
         is_empty ? "" : files->other[order[k]], is_empty ? "" : kinds[order[k]].after);
 }
 
-/* Adds what a folder of the root has beside images; "": the root itself. */
-static void count_others(survey *s, const char *name, const tutti_names *found)
-{
-    for (int k = 0; k < TUTTI_OTHERS; k++) {
-        if (!s->others[k] && found->others[k])
-            snprintf(
-                s->other[k], sizeof s->other[k], "%s%s%s", name, *name ? "/" : "", found->other[k]);
-        s->others[k] += found->others[k];
-    }
-}
-
-/* What is left out, by kind, each with an example. */
-static void send_to_others(const survey *s)
-{
-    static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = "folders",
-        [TUTTI_OTHER_PICTURE] = "pictures",
-        [TUTTI_OTHER_FILE] = "other files",
-        [TUTTI_OTHER_ODD] = "broken links or special files"};
-    char list[TUTTI_OTHERS * (TUTTI_OTHER_NAME + 320)] = "";
-    size_t used = 0;
-    for (int k = 0; k < TUTTI_OTHERS; k++)
-        if (s->others[k])
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s (such as %s)",
-                used ? ", " : "", s->others[k], kinds[k], s->other[k]);
-    if (used)
-        tutti_log(TUTTI_LOG_WARN, "%s: leaves out %s; read are only %s files in %s", s->root, list,
-            wanted_names(s->imagenet), s->flat ? "it" : "the folders of classes themselves");
-}
-
 /* A class that is only in the test set has no label. With imagenet, one that is only in the training set is an error,
  * too: a part of the images is missing. */
 static tutti_status check_test_classes(survey *s)
@@ -251,7 +218,7 @@ static tutti_status check_test_classes(survey *s)
     tutti_names found;
     int error = tutti_names_list(s->root, tutti_names_folder, &found);
     if (error) return fail_list(s->root, error);
-    count_others(s, "", &found);
+    tutti_left_out_add(&s->left_out, "", &found);
     tutti_status status = TUTTI_OK;
     for (size_t c = 0; c < found.count && !status; c++)
         if (tutti_names_index(&s->classes, found.names[c]) < 0)
@@ -297,7 +264,7 @@ static tutti_status list_files(survey *s, const char *name, tutti_bytes *list)
         status = fail_empty(s->root, name, s->imagenet, &files);
     }
     if (!*name) files.others[TUTTI_OTHER_FILE] = 0; /* such as val.txt */
-    count_others(s, name, &files);
+    tutti_left_out_add(&s->left_out, name, &files);
     if (!status) status = tutti_listed_put(list, name, &unknown, &files);
     s->images += (int64_t)files.count;
     tutti_names_free(&files);
@@ -337,7 +304,7 @@ static tutti_status list_all(survey *s, const tutti_dataset *asked, tutti_bytes 
     if (!s->classes.count)
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: holds no folder of a class; expected %s/<class>/*.jpg", s->train, s->train);
-    if (s->split == TUTTI_TRAIN) count_others(s, "", &s->classes);
+    if (s->split == TUTTI_TRAIN) tutti_left_out_add(&s->left_out, "", &s->classes);
     tutti_status status = list_head(s, asked, list);
     if (!status && s->split == TUTTI_TEST && !s->flat) status = check_test_classes(s);
     const char *kind = s->imagenet && tutti_webp_reads() ? "imagenet, webp" : asked->source->name;
@@ -345,7 +312,9 @@ static tutti_status list_all(survey *s, const tutti_dataset *asked, tutti_bytes 
         status =
             tutti_folder_index_open(s->path, folder_name(s->imagenet, s->split), kind, &s->index);
     if (!status) status = list_entries(s, list);
-    if (!status) send_to_others(s);
+    if (!status)
+        tutti_left_out_warn(&s->left_out, s->root, wanted_names(s->imagenet),
+            s->flat ? "it" : "the folders of classes themselves");
     tutti_folder_index_close(s->index, !status);
     return status;
 }
@@ -474,24 +443,15 @@ static char *find_image(const folder_state *state, int64_t index, int32_t *label
         images->files.names[index - images->first]);
 }
 
-/* A rank may see another folder than the one that has listed it: its first and its last image tell. */
 static tutti_status check_images(const tutti_dataset *dataset)
 {
     const folder_state *state = dataset->state;
-    tutti_status status = TUTTI_OK;
-    for (int last = 0; last < 2 && !status; last++) {
-        struct stat info;
-        int32_t label;
-        char *path = find_image(state, last ? dataset->count - 1 : 0, &label);
-        if (!path)
-            status = fail_memory(state);
-        else if (stat(path, &info))
-            status = tutti_fail(TUTTI_ERR_IO,
-                "%s: rank 0 has listed it, but here it cannot be found: %s; every rank has to see "
-                "the same files",
-                path, strerror(errno));
-        free(path);
-    }
+    int32_t label;
+    char *first = find_image(state, 0, &label);
+    char *last = find_image(state, dataset->count - 1, &label);
+    tutti_status status = tutti_names_compare(state->root, first, last);
+    free(first);
+    free(last);
     return status;
 }
 

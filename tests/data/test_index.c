@@ -538,6 +538,9 @@ START_TEST(one_rank_lists_for_all)
     fixture_write(small, "val.txt", "b.jpg 1\na.jpg 0\n", 16);
     check_ranks(small, 10);
     fixture_remove(small);
+    small = small_folder();
+    check_ranks(fixture_path(small, "train"), 10); /* folders */
+    fixture_remove(small);
     small = fixture_folder();
     fixture_cifar10(small, 50, 7); /* a source that lists nothing */
     check_ranks(small, 0);

@@ -299,6 +299,8 @@ END_TEST
 START_TEST(jpeg_folders)
 {
     fixture_jpeg_folder(folder, 1, 1);
+    refuse(TUTTI_ERR_FORMAT, folder, "folders", TUTTI_TRAIN, "has a folder test, which",
+        "leave out --format");
     fixture_mkdir(folder, "test/dog");
     refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "test/dog", "not in the training set");
     fixture_mkdir(folder, "train/dog");
@@ -368,6 +370,17 @@ START_TEST(left_out_files_are_named)
         ck_assert_msg(!strstr(said, ".png") == (i > 0), "%s", said);
         tutti_dataset_close(&d);
     }
+    tutti_dataset d = {0};
+    const char *path = fixture_path(folder, "train");
+    fixture_capture();
+    tutti_status status = tutti_dataset_open(path, "folders", TUTTI_TRAIN, &d);
+    const char *said = fixture_uncapture();
+    ck_assert_msg(!status, "%s", said);
+    check_message(said, (const char *const[]){"/train: leaves out 3 pictures (such as photo.jpg), ",
+                            "2 other files (such as ", "1 broken links or special files (such as ",
+                            "in the folders of classes\n", NULL});
+    ck_assert_msg(strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
+    tutti_dataset_close(&d);
 }
 END_TEST
 
