@@ -22,6 +22,9 @@ RENAMED = (
     (r"^((?:module\.)?)pre_logits\.fc2\.", r"\1classifier.3."),
     (r"^((?:module\.)?)head\.fc\.", r"\1classifier.6."),
 )
+# The mean and the deviation of images that weights of torchvision expect. GoogLeNet's are for transform_input=True.
+IMAGENET = "0.485,0.456,0.406", "0.229,0.224,0.225"
+NORMALISED = {"googlenet-bn": ("0.5,0.5,0.5", "0.5,0.5,0.5")}
 
 
 def fail(words):
@@ -38,8 +41,9 @@ def read_options():
     parser.add_argument("--size", type=int, default=224, help="with --model: the side of its images (default 224)")
     parser.add_argument("--resize", type=int, help="with --model: the shorter side of photographs before the centre is cut out "
                         "(default: 8/7 of --size; 0: all images have this size)")
-    parser.add_argument("--mean", default="0.485,0.456,0.406", help="with --model: of each channel (default: torchvision's)")
-    parser.add_argument("--deviation", default="0.229,0.224,0.225", help="with --model: likewise")
+    parser.add_argument("--mean", help="with --model: of each channel, by which images are normalised (default: what the weights of "
+                        "torchvision expect: ImageNet's; 0.5,0.5,0.5 for googlenet-bn)")
+    parser.add_argument("--deviation", help="with --model: likewise")
     parser.add_argument("--class-names", metavar="FILE", help="with --model: a file with the name of a class on each line")
     return parser.parse_args()
 
@@ -92,9 +96,10 @@ def describe(options, tensors):
     classes = (dense or [shape[0] for _, shape, _ in tensors.values() if len(shape) == 4])[-1:]
     if not classes:
         fail("no weights say how many classes there are")
+    mean, deviation = NORMALISED.get(options.model, IMAGENET)
     words.update({"model": options.model, "shape": f"{options.size}x{options.size}x3", "classes": str(classes[0]),
-                  "mean": options.mean, "deviation": options.deviation})
-    resize = options.size * 8 // 7 if options.resize is None else options.resize
+                  "mean": options.mean or mean, "deviation": options.deviation or deviation})
+    resize = (options.size * 8 + 3) // 7 if options.resize is None else options.resize  # as tutti_resize_for
     if resize:
         words["resize"] = str(resize)
     if options.class_names:

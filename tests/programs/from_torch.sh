@@ -38,8 +38,20 @@ converts plain.pth plain.safetensors --model resnet8 --size "${shape%%x*}" --res
     cmp out wanted || { fail "tutti-predict"; cat out wanted; }
 # timm's VGG
 converts vgg.pth vgg.safetensors > out 2>&1 || { fail "timm's VGG"; cat out; }
-perl -e 'open my $f, "<:raw", "vgg.safetensors"; read $f, my $n, 8; read $f, my $t, unpack "Q<", $n; print $t' > header
-grep -qF '"classifier.0.weight":{"dtype":"BF16","shape":[2,18]' header && grep -qF '"classifier.6.bias"' header || { fail "names of timm's VGG"; cat header; }
+says() { # FILE WORD...
+    local file=$1
+    shift
+    perl -e 'open my $f, "<:raw", $ARGV[0]; read $f, my $n, 8; read $f, my $t, unpack "Q<", $n; print $t' "$file" > header
+    for word; do grep -qF -- "$word" header || { fail "$file has no $word"; cat header; }; done
+}
+says vgg.safetensors '"classifier.0.weight":{"dtype":"BF16","shape":[2,18]' '"classifier.6.bias"'
+# what torchvision's weights expect
+converts vgg.pth vgg.safetensors --model vgg16-224 > out 2>&1 || { fail "vgg.pth with --model"; cat out; }
+says vgg.safetensors '"mean":"0.485,0.456,0.406"' '"deviation":"0.229,0.224,0.225"' '"resize":"256"'
+converts vgg.pth vgg.safetensors --model googlenet-bn --size 160 > out 2>&1 || { fail "googlenet-bn"; cat out; }
+says vgg.safetensors '"mean":"0.5,0.5,0.5"' '"deviation":"0.5,0.5,0.5"' '"resize":"183"'
+converts vgg.pth vgg.safetensors --model googlenet-bn --mean 0.485,0.456,0.406 --deviation 0.229,0.224,0.225 > out 2>&1 || { fail "--mean"; cat out; }
+says vgg.safetensors '"mean":"0.485,0.456,0.406"' '"deviation":"0.229,0.224,0.225"'
 # refused
 refuses 1 'none.pth: holds no weights by their names' converts none.pth x
 refuses 1 'whole.pth: has no entry best; it has epoch, state_dict, ema' converts whole.pth x --key best
