@@ -1,6 +1,7 @@
 /* The images of a data set that were left out because they are damaged: each is named once, however
  * often it comes, and there are not too many. Batches have a row of zeros with label -1 in their
- * place (prefetch.h), which does not count. Threads: [M]. */
+ * place (prefetch.h), which does not count in losses and accuracies. In training, batch normalisation
+ * has it as a black picture in its means and variances. Threads: [M]. */
 #ifndef TUTTI_BAD_IMAGES_H
 #define TUTTI_BAD_IMAGES_H
 
