@@ -98,9 +98,10 @@ static tutti_status update(tutti_builder *b)
     return b->own.serves ? TUTTI_OK : tutti_builder_update_all(b);
 }
 
+/* At most 1, whatever the product rounds to. */
 static double share_of(const tutti_builder *b)
 {
-    return alpha_of(b) * b->options->placement.clients;
+    return fmin(1, alpha_of(b) * b->options->placement.clients);
 }
 
 static tutti_status mix_replicas(tutti_builder *b, int mixing)

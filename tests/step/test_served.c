@@ -373,6 +373,16 @@ START_TEST(mixings_conserve)
 }
 END_TEST
 
+/* The check allows for the rounding of alpha, so the kernel of a server has to. */
+START_TEST(clients_share_what_rounds_to_all)
+{
+    trial server;
+    open_server(&server, build, &tutti_strategy_elastic, (1 + 9e-10) / 3, 0, 1, 3);
+    run_section(&server, server.step->mixing[0]);
+    trial_close(&server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("served");
@@ -383,5 +393,6 @@ int main(void)
     tcase_add_test(tcase, workers_take_and_put_portions);
     tcase_add_test(tcase, states_are_where_updates_are);
     tcase_add_test(tcase, mixings_conserve);
+    tcase_add_test(tcase, clients_share_what_rounds_to_all);
     return testing_run(suite);
 }
