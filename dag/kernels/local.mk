@@ -38,9 +38,10 @@ endif
 # The kernels for CUDA. nvcc's kernels and those that tests make of the same files are made again when one of these changes.
 # libtool would give its own flags to nvcc, which does not know them: -prefer-non-pic leaves them out.
 SUFFIXES = .cu
-cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/bias.cuh dag/kernels/conv.h \
-	dag/kernels/cublas.h dag/kernels/cuda.cuh dag/kernels/cudnn.h dag/kernels/dense.h dag/kernels/kernel.h dag/kernels/loss.h \
-	dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/norm_reduce.cuh dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h \
+cuda_headers = dag/base/bf16.h dag/base/dtype.h dag/base/log.h dag/base/normal.h dag/base/sink.h dag/base/status.h \
+	dag/kernels/act.h dag/kernels/arith.h dag/kernels/bias.cuh dag/kernels/codec.h dag/kernels/conv.h dag/kernels/cublas.h \
+	dag/kernels/cuda.cuh dag/kernels/cudnn.h dag/kernels/dense.h dag/kernels/kernel.h dag/kernels/loss.h dag/kernels/lrn.h \
+	dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/norm_reduce.cuh dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h \
 	dag/kernels/pool.h dag/kernels/product.h dag/kernels/rng.cuh dag/kernels/share.h dag/kernels/workspace.h
 cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/codec_cuda.cu dag/kernels/dense_cuda.cu dag/kernels/loss_cuda.cu \
 	dag/kernels/lrn_cuda.cu dag/kernels/mixup_cuda.cu dag/kernels/norm_cuda.cu dag/kernels/optim_cuda.cu \

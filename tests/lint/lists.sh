@@ -14,6 +14,11 @@
 #   rows    every op that a family declares has a row, and table.c collects every family's rows.
 #   code    outside of dag/kernels names no three ops in a line: ask tutti_op_get, or tutti-info --list kernels.
 #
+# The sources of the kernels for CUDA are the one list of what these include:
+#
+#   headers every header that dag/kernels/*.cu or one of their headers includes is in cuda_headers of dag/kernels/local.mk, after
+#           whose change the kernels are made again, and no other is.
+#
 # Prints "file:line: rule" for each line that breaks one, and exits with 1.
 set -u
 tree=${1:-${TUTTI_SRCDIR:-.}}
@@ -41,6 +46,20 @@ if [ -f dag/kernels/table.c ]; then
         complain "$file:$line: a list of ops of its own: the rows have them (tutti_op_get, tutti-info --list kernels)"
     done < <(grep -rnE 'tutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+' --include='*.[ch]' dag/graph dag/net dag/step dag/run \
         designs apps 2> /dev/null)
+fi
+
+at=$(awk '/^cuda_headers =/ { print FNR }' dag/kernels/local.mk 2> /dev/null)
+if [ -n "$at" ]; then
+    listed=$(awk -v at="$at" 'FNR >= at { print; if (!/\\$/) exit }' dag/kernels/local.mk | grep -oE '[a-z0-9_/]+\.(h|cuh)\b' | sort -u)
+    reached=$(echo dag/kernels/*.cu) before=
+    while [ "$reached" != "$before" ]; do
+        before=$reached
+        # shellcheck disable=SC2086
+        reached=$({ printf '%s\n' $before; grep -ohE '^ *# *include "[^"]+' $before | cut -d'"' -f2; } | sort -u)
+    done
+    while read -r header; do
+        complain "dag/kernels/local.mk:$at: cuda_headers and what *.cu include differ in $header"
+    done < <(printf '%s\n%s\n' "$listed" "$reached" | grep -v '\.cu$' | sort | uniq -u)
 fi
 
 [ -f designs/table.c ] || exit $bad

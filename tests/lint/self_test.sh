@@ -286,6 +286,20 @@ expect lists.sh 1 'dag/kernels/move_cpu.c:1: table.c does not collect tutti_kern
 put_ops "$both" '    ALL_ISAS(tutti_kernels_move_cpu),\n' dag/run/a.c '{&tutti_op_up, &tutti_op_down, &tutti_op_left};'
 expect lists.sh 1 'dag/run/a.c:1: a list of ops of its own'
 
+# A tree whose kernels for CUDA include b.h by a.h; FILE says what they depend on.
+put_cuda() {
+    put dag/kernels/local.mk 'x = y' "$@"
+    echo '#include "dag/kernels/a.h"' > "$tree/dag/kernels/up.cu"
+    echo '#include "dag/kernels/b.h"' > "$tree/dag/kernels/a.h"
+    echo '#include <stddef.h>' > "$tree/dag/kernels/b.h"
+}
+put_cuda 'cuda_headers = dag/kernels/a.h \' '	dag/kernels/b.h' 'z = dag/kernels/c.h'
+expect lists.sh 0
+put_cuda 'cuda_headers = dag/kernels/a.h' 'z = dag/kernels/b.h'
+expect lists.sh 1 'dag/kernels/local.mk:2: cuda_headers and what *.cu include differ in dag/kernels/b.h'
+put_cuda 'cuda_headers = dag/kernels/a.h dag/kernels/b.h dag/kernels/c.h'
+expect lists.sh 1 'differ in dag/kernels/c.h'
+
 export CC=${CC:-cc} FLAGS='-std=gnu11 -Wall'
 put dag/base/a.h '#ifndef TUTTI_A_H' '#define TUTTI_A_H' 'size_t tutti_a(void);' '#endif'
 expect headers.sh 1 'dag/base/a.h: does not compile alone'
