@@ -13,8 +13,7 @@
  *
  *   x, y, other and their gradients (N,H,W,C), of float32 or bf16; all others float32, as is the arithmetic.
  *   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale
- *   or mean, row 1 shift or variance (not its root).   mask: uint8, tutti_norm_mask_bytes(), only
- *   with relu: a library may keep the sign there.
+ *   or mean, row 1 shift or variance (not its root).
  *   With relu, NORM_BWD takes the gradient of the ReLU's output as dy. NORM_ADD and NORM_ADD_BWD take no relu.
  * Source: Ioffe & Szegedy 2015, arXiv:1502.03167. */
 #ifndef TUTTI_NORM_H
@@ -22,7 +21,6 @@
 
 #include "dag/kernels/kernel.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 typedef struct tutti_norm_desc {
@@ -31,9 +29,6 @@ typedef struct tutti_norm_desc {
     int relu;
     float limit; /* of the ReLU; 0: none */
 } tutti_norm_desc;
-
-/* Bytes of the mask of this descriptor (1 when relu is 0 or the library needs none). [M] */
-size_t tutti_norm_mask_bytes(const tutti_norm_desc *desc);
 
 typedef struct tutti_norm_running_desc {
     int64_t C;

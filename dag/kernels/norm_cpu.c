@@ -482,11 +482,10 @@ TUTTI_INLINE void set_coefficients(const norm *k, const float *stats, float *dsc
 TUTTI_INLINE void norm_bwd(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const norm *k = args;
-    int out = k->desc.relu ? 5 : 4;
     set_line(k, buf[2], buf[3]);
     gradient_sums(k, dtype, buf[0], buf[1], NULL, NULL);
-    set_coefficients(k, buf[3], buf[out + 1]);
-    gradient(k, dtype, buf[0], buf[1], buf[out]);
+    set_coefficients(k, buf[3], buf[5]);
+    gradient(k, dtype, buf[0], buf[1], buf[4]);
 }
 
 TUTTI_CPU_VALUES_FN(norm_bwd)

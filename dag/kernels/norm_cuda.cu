@@ -452,9 +452,8 @@ tutti_status bwd(const char *op, const void *args, const Tensors<Value> &t, void
 
 template <typename Value> tutti_status norm_bwd(const void *args, void *const buf[], void *queue)
 {
-    const int out = ((const Opened<tutti_norm_desc> *)args)->desc.relu ? 5 : 4;
-    const Tensors<Value> t = {(const Value *)buf[0], (const Value *)buf[1], NULL, (Value *)buf[out],
-        NULL, (const float *)buf[2], (const float *)buf[3], (float *)buf[out + 1]};
+    const Tensors<Value> t = {(const Value *)buf[0], (const Value *)buf[1], NULL, (Value *)buf[4],
+        NULL, (const float *)buf[2], (const float *)buf[3], (float *)buf[5]};
     return bwd<false>("norm_bwd", args, t, queue);
 }
 

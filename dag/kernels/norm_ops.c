@@ -7,12 +7,6 @@
 
 enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8 };
 
-size_t tutti_norm_mask_bytes(const tutti_norm_desc *desc)
-{
-    (void)desc;
-    return 1;
-}
-
 tutti_status tutti_check_norm(const tutti_norm_desc *d)
 {
     const int64_t x[] = {d->N, d->H, d->W, d->C};
@@ -58,12 +52,11 @@ tutti_status tutti_open_norm_running(const void *desc, void **args)
     return status ? status : tutti_cpu_copy("norm_running", d, sizeof *d, args);
 }
 
-TUTTI_OP(
-    norm, "x,scaleshift:F32->y,stats:F32,[mask:U8]", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(norm, "x,scaleshift:F32->y,stats:F32", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
 TUTTI_OP(
     norm_infer, "x,scaleshift:F32,running:F32->y", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
-TUTTI_OP(norm_bwd, "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
-    TUTTI_PART_BACKWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(norm_bwd, "x,dy,scaleshift:F32,stats:F32->dx,dscaleshift:F32", TUTTI_PART_BACKWARD,
+    sizeof(tutti_norm_desc));
 TUTTI_OP(
     norm_add, "x,scaleshift:F32,other->y,stats:F32", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
 TUTTI_OP(norm_add_bwd, "x,y,dy,scaleshift:F32,stats:F32->dx,dother,dscaleshift:F32",

@@ -37,11 +37,11 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
     return 1;
 }
 
-static tutti_norm_desc describe_at(const tutti_site *site, int64_t N)
+static tutti_norm_desc describe(const tutti_site *site)
 {
     tutti_extent x = site->layer->out[0];
     const norm_layer *norm = tutti_layer_settings(site->layer);
-    return (tutti_norm_desc){.N = N,
+    return (tutti_norm_desc){.N = site->N,
         .H = x.H,
         .W = x.W,
         .C = x.C,
@@ -50,24 +50,17 @@ static tutti_norm_desc describe_at(const tutti_site *site, int64_t N)
         .limit = norm->set.limit};
 }
 
-static tutti_norm_desc describe(const tutti_site *site)
-{
-    return describe_at(site, site->N);
-}
-
 static tutti_status forward(tutti_site *site)
 {
-    tutti_norm_desc desc = describe(site), largest = describe_at(site, site->room);
+    tutti_norm_desc desc = describe(site);
     if (site->added) return tutti_site_stats(site);
     tutti_status status = tutti_site_output(site);
     if (status == TUTTI_OK) status = tutti_site_stats(site);
-    if (status == TUTTI_OK && desc.relu)
-        status = tutti_site_saved(site, "mask", tutti_norm_mask_bytes(&largest), &site->saved);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
-        tutti_writes(site->y[0]), tutti_writes(site->stats), tutti_writes(site->saved)};
+        tutti_writes(site->y[0]), tutti_writes(site->stats)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, &tutti_op_norm, &desc, sizeof desc, desc.relu ? 5 : 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_norm, &desc, sizeof desc, 4, access);
 }
 
 static tutti_status evaluate(tutti_site *site)
@@ -89,17 +82,11 @@ static tutti_status backward(tutti_site *site)
     if (site->added) return TUTTI_OK;
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
-    tutti_access access[7];
-    int n = 0;
-    access[n++] = tutti_reads(site->x[0]);
-    access[n++] = tutti_reads(site->dy[0]);
-    access[n++] = tutti_reads(site->parameter[0]);
-    access[n++] = tutti_reads(site->stats);
-    if (desc.relu) access[n++] = tutti_reads(site->saved);
-    access[n++] = tutti_writes(site->dx[0]);
-    access[n++] = tutti_writes(site->dparameter[0]);
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->dy[0]),
+        tutti_reads(site->parameter[0]), tutti_reads(site->stats), tutti_writes(site->dx[0]),
+        tutti_writes(site->dparameter[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_norm_bwd, &desc, sizeof desc, n, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_norm_bwd, &desc, sizeof desc, 6, access);
 }
 
 const tutti_layer_kind tutti_layer_norm = {.name = "norm",

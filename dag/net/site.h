@@ -39,7 +39,7 @@ struct tutti_site {
     /* Tensors; -1: none. */
     int x[TUTTI_LAYER_INPUTS], y[TUTTI_LAYER_OUTPUTS];
     int parameter[TUTTI_LAYER_PARAMETERS], running;
-    int stats, saved; /* saved by forward for backward: batch statistics; a mask or argmax */
+    int stats, saved; /* by forward for backward: batch statistics; argmax, or all ranks' inputs */
 
     /* Backward: dy is complete; the kind sets dx where wanted, a tensor of tutti_site_gradient or
      * one of dy itself. */

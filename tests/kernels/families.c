@@ -65,7 +65,6 @@ static void norm_tensors(test_case *c)
     test_declare(c, "scaleshift", TUTTI_F32, 2 * d->C);
     test_declare(c, "y", c->values, count);
     test_declare(c, "stats", TUTTI_F32, 2 * d->C);
-    if (d->relu) test_declare(c, "mask", TUTTI_U8, (int64_t)tutti_norm_mask_bytes(d));
     test_declare(c, "dy", c->values, count);
     test_declare(c, "dx", c->values, count);
     test_declare(c, "dscaleshift", TUTTI_F32, 2 * d->C);
