@@ -201,8 +201,8 @@ tutti_status tutti_builder_update_all(tutti_builder *b);
 tutti_status tutti_step_cut_residuals(tutti_step *step);
 /* Tells the kernels of codes where these lie, beside others or not. */
 tutti_status tutti_step_place_compressed(tutti_step *step);
-/* For settle: makes the updates of parameters update this rank's own elements of them alone, and leaves
- * of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
+/* For tutti_strategy.finalize: makes the updates of parameters update this rank's own elements of them alone, and
+ * leaves of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
 tutti_status tutti_step_cut_updates(tutti_step *step);
 
 /* What follows waits for all that has been computed so far of these parameters, or of their gradients. */

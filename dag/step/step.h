@@ -276,7 +276,7 @@ int tutti_step_keys(
     const tutti_net *net, const tutti_step_options *options, int servers, tutti_key key[]);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
 /* Once the exchange has turned the step's marks into collectives, before a run is opened: what of an
- * update is this rank's own; where codes lie that are gathered together. Errors of tutti_strategy.settle. [M] */
+ * update is this rank's own; where codes lie that are gathered together. Errors of tutti_strategy.finalize. [M] */
 tutti_status tutti_step_finalize(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
