@@ -42,6 +42,13 @@ static inline int64_t tutti_pool_width(const tutti_pool_desc *d)
     return tutti_pool_out(d->W, d->S, d->stride[1], d->pad[1], d->ceiling);
 }
 
+/* Whether the last of `out` windows sticks out behind the padding. [P] */
+static inline int tutti_pool_sticks_out(
+    int64_t in, int64_t window, int64_t stride, int64_t pad, int64_t out)
+{
+    return (out - 1) * stride + window > in + 2 * pad;
+}
+
 /* Bytes of the argmax workspace of a maximum pooling of such elements, at least 1. Where the processor
  * cannot compute in this type, as many as for float32: a GPU can, and takes no more. [M] */
 size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype);

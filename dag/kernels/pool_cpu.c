@@ -4,11 +4,6 @@
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/onednn.h"
 
-static int sticks_out(int64_t in, int64_t window, int64_t stride, int64_t pad, int64_t out)
-{
-    return (out - 1) * stride + window > in + 2 * pad;
-}
-
 tutti_status tutti_check_pool(const tutti_pool_desc *d)
 {
     const struct {
@@ -26,8 +21,8 @@ tutti_status tutti_check_pool(const tutti_pool_desc *d)
     if (d->H + 2 * d->pad[0] < d->R || d->W + 2 * d->pad[1] < d->S)
         return tutti_fail(TUTTI_ERR_INVAL, "pool: the window is larger than the padded image");
     const int64_t P = tutti_pool_height(d), Q = tutti_pool_width(d);
-    if (d->counts_padding && (sticks_out(d->H, d->R, d->stride[0], d->pad[0], P) ||
-                                 sticks_out(d->W, d->S, d->stride[1], d->pad[1], Q)))
+    if (d->counts_padding && (tutti_pool_sticks_out(d->H, d->R, d->stride[0], d->pad[0], P) ||
+                                 tutti_pool_sticks_out(d->W, d->S, d->stride[1], d->pad[1], Q)))
         return tutti_fail(TUTTI_ERR_INVAL,
             "pool: an average that counts padding has a window that sticks out behind the padding");
     const int64_t x[] = {d->N, d->H, d->W, d->C}, y[] = {d->N, P, Q, d->C};

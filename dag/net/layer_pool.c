@@ -31,12 +31,6 @@ static tutti_status infer_whole(tutti_layer *layer)
     return TUTTI_OK;
 }
 
-/* Whether the last of `out` windows reaches behind the padding. */
-static int sticks_out(const tutti_pool_layer *pool, int64_t in, int64_t out)
-{
-    return (out - 1) * pool->stride + pool->R > in + 2 * pool->pad;
-}
-
 static tutti_status infer(tutti_layer *layer)
 {
     const tutti_pool_layer *pool = tutti_layer_settings(layer);
@@ -53,7 +47,8 @@ static tutti_status infer(tutti_layer *layer)
             (long long)pool->pad, tutti_extent_print(x, text));
     status = infer_whole(layer);
     if (pool->counts_padding &&
-        (sticks_out(pool, x.H, layer->out[0].H) || sticks_out(pool, x.W, layer->out[0].W)))
+        (tutti_pool_sticks_out(x.H, pool->R, pool->stride, pool->pad, layer->out[0].H) ||
+            tutti_pool_sticks_out(x.W, pool->R, pool->stride, pool->pad, layer->out[0].W)))
         return tutti_fail(TUTTI_ERR_INVAL,
             "net: %s layer %s: with a size of %s rounded up, its last window sticks out behind the "
             "padding, which cannot be counted then: leave out one of both",
