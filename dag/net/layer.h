@@ -117,8 +117,8 @@ struct tutti_layer_kind {
     tutti_status (*forward)(struct tutti_site *site);
     tutti_status (*evaluate)(struct tutti_site *site);
     /* Appends the nodes from site->dy (a tensor for each value, no two the same) to site->dx, for
-     * the inputs whose gradient is wanted, and to site->dparameter. The gradient that the layers
-     * below wait for comes first. */
+     * the inputs whose gradient is wanted, and to site->dparameter where site->trains. The gradient
+     * that the layers below wait for comes first. */
     tutti_status (*backward)(struct tutti_site *site);
 };
 

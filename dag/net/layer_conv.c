@@ -95,7 +95,7 @@ static tutti_status backward(tutti_site *site)
 {
     tutti_conv_desc desc = describe(site);
     tutti_status status = site->wanted[0] ? backward_data(site, &desc) : TUTTI_OK;
-    if (status != TUTTI_OK) return status;
+    if (status != TUTTI_OK || !site->trains) return status;
     tutti_access access[4];
     int n = 0;
     access[n++] = tutti_reads(site->x[0]);

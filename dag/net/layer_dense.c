@@ -133,7 +133,7 @@ static tutti_status backward_of(tutti_site *site, int x, int dy)
 {
     tutti_dense_desc desc = describe(site);
     tutti_status status = site->wanted[0] ? backward_data(site, &desc, dy) : TUTTI_OK;
-    if (status != TUTTI_OK) return status;
+    if (status != TUTTI_OK || !site->trains) return status;
     tutti_access access[] = {tutti_reads(x), tutti_reads(dy), tutti_writes(site->dparameter[0]),
         tutti_writes(site->dparameter[1])};
     return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_dense_bwd_weights, &desc,

@@ -45,6 +45,7 @@ struct tutti_site {
      * one of dy itself. */
     int dy[TUTTI_LAYER_OUTPUTS], dx[TUTTI_LAYER_INPUTS], wanted[TUTTI_LAYER_INPUTS];
     int dparameter[TUTTI_LAYER_PARAMETERS];
+    int trains; /* something reads those; else a kind may leave out the node that would write them */
 
     /* Of an addition that computes the norm that it adds, too: that norm's site. Of the norm: added is 1 */
     tutti_site *norm;

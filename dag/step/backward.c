@@ -59,6 +59,7 @@ tutti_status tutti_builder_backward(tutti_builder *b, int l, int s)
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < layer->inputs; i++)
         site->wanted[i] = b->wanted[b->net->source[layer->in[i]].layer];
+    site->trains = tutti_builder_trains(b, l);
     status = layer->kind->backward(site);
     return status == TUTTI_OK ? pass_on(site) : status;
 }

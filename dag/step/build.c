@@ -156,11 +156,9 @@ static void hide_batch(tutti_builder *b)
 
 static void find_wanted(tutti_builder *b)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     for (int l = 1; l < b->net->layers; l++) {
         const tutti_layer *layer = &b->net->layer[l];
-        for (int p = tutti_layer_parameters(layer, parameter) - 1; p >= 0; p--)
-            b->wanted[l] |= !tutti_builder_is_frozen(b, l, p);
+        b->wanted[l] = tutti_builder_trains(b, l);
         for (int i = 0; i < layer->inputs; i++)
             b->wanted[l] |= b->wanted[b->net->source[layer->in[i]].layer];
     }

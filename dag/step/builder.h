@@ -176,8 +176,10 @@ typedef struct tutti_parameter_walk {
 } tutti_parameter_walk;
 int tutti_builder_next_parameter(const tutti_builder *b, tutti_parameter_walk *at);
 /* Whether a parameter has a rate of 0 where the update is all that its gradient is for: then it has no sum over
- * ranks and no update, and layers that lead to no other parameter have no backward pass. [P] */
+ * ranks and no update; a layer of frozen ones only passes gradients on, if any layer below wants them. [P] */
 int tutti_builder_is_frozen(const tutti_builder *b, int l, int p);
+/* Whether some parameter of layer l is not frozen. [P] */
+int tutti_builder_trains(const tutti_builder *b, int l);
 /* What a complete gradient turns into where all replicas get its sum: an ALLREDUCE, or what the codec sends;
  * and before the first reader of a sum, what the codec receives. */
 tutti_status tutti_builder_sum(tutti_builder *b, int l, int p);

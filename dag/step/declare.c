@@ -155,6 +155,14 @@ int tutti_builder_is_frozen(const tutti_builder *b, int l, int p)
            !b->step->served && !(codec && codec->compresses);
 }
 
+int tutti_builder_trains(const tutti_builder *b, int l)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    for (int p = tutti_layer_parameters(&b->net->layer[l], parameter) - 1; p >= 0; p--)
+        if (!tutti_builder_is_frozen(b, l, p)) return 1;
+    return 0;
+}
+
 /* What the layer reads in place of the parameter, if it multiplies it with values of another type. */
 static tutti_status declare_copy(tutti_builder *b, int l, int p, const tutti_parameter *parameter)
 {

@@ -5,6 +5,7 @@
 #include "dag/net/site.h"
 #include "dag/step/step.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/rows.h"
 #include "tests/support/graph_print.h"
 #include "tests/support/testing.h"
 
@@ -118,13 +119,20 @@ START_TEST(lists_of_parameters_and_states)
 }
 END_TEST
 
-static const tutti_node *find_node(const tutti_step *step, const char *name)
+static const tutti_node *seek_node(const tutti_step *step, const char *name)
 {
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(step->graph, n);
         if (!strcmp(node->name, name)) return node;
     }
-    ck_abort_msg("no node %s", name);
+    return NULL;
+}
+
+static const tutti_node *find_node(const tutti_step *step, const char *name)
+{
+    const tutti_node *node = seek_node(step, name);
+    ck_assert_msg(node != NULL, "no node %s", name);
+    return node;
 }
 
 START_TEST(priorities_follow_the_backward_pass)
@@ -333,6 +341,43 @@ START_TEST(every_batch_of_a_step_drops)
 }
 END_TEST
 
+/* conv1 is trained through conv2, middle and fc, which are frozen: these pass gradients on, and write no others. A
+ * layer that is frozen in part does, and so do all where gradients are for more than an update. */
+START_TEST(frozen_layers_pass_gradients_on)
+{
+    static const char *const nodes[] = {"conv2.conv_bwd_data@1", "middle.dense_bwd_data@1",
+        "fc.dense_bwd_data@1", "conv1.conv_bwd_weights@1", "part.conv_bwd_weights@1",
+        "conv2.conv_bwd_weights@1", "middle.dense_bwd_weights@1", "fc.dense_bwd_weights@1"};
+    for (int shards = 0; shards < 2; shards++) {
+        const tutti_step_options options = {.batch = 4,
+            .micro_batches = 2,
+            .strategy = shards ? &tutti_strategy_sharded : NULL,
+            .placement = {.replicas = 2}};
+        const tutti_conv_layer conv = {.K = 3, .R = 3, .pad = 1, .bias = 1};
+        tutti_net *net;
+        tutti_step *step;
+        ck_assert_ok(tutti_net_new(&net));
+        tutti_value x = tutti_net_input(net, 4, 4, 3);
+        x = tutti_net_conv(net, "conv1", x, &conv);
+        x = tutti_net_conv(net, "part", x, &conv);
+        tutti_net_scale(net, x, "weight", 0, 1);
+        const tutti_value frozen[] = {x = tutti_net_conv(net, "conv2", x, &conv),
+            x = tutti_net_dense(net, "middle", x, 7, TUTTI_INIT_HE_FAN_IN),
+            x = tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_HE_FAN_IN)};
+        for (int i = 0; i < 3; i++) {
+            tutti_net_scale(net, frozen[i], "weight", 0, 1);
+            tutti_net_scale(net, frozen[i], "bias", 0, 1);
+        }
+        tutti_net_output(net, x);
+        ck_assert_ok(tutti_step_build(net, &options, &step));
+        for (int i = 0; i < 8; i++)
+            ck_assert_msg((seek_node(step, nodes[i]) != NULL) == (i < 5 || shards), "%s", nodes[i]);
+        tutti_step_free(step);
+        tutti_net_free(net);
+    }
+}
+END_TEST
+
 /* Training reads images that are mixed, also in a step's earlier batches; evaluation does not. */
 START_TEST(images_are_mixed_in_training)
 {
@@ -418,6 +463,7 @@ int main(void)
     tcase_add_test(tcase, priorities_follow_the_backward_pass);
     tcase_add_test(tcase, micro_batches_are_independent);
     tcase_add_test(tcase, earlier_passes_go_first);
+    tcase_add_test(tcase, frozen_layers_pass_gradients_on);
     tcase_add_test(tcase, each_value_has_its_type);
     tcase_add_test(tcase, bytes_become_float_first);
     tcase_add_test(tcase, every_batch_of_a_step_drops);
