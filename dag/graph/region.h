@@ -3,14 +3,17 @@
  * A region is a set of kernel nodes of one section. It takes the place of its first node: all that any of its nodes
  * follows, beside its own nodes, comes before that place in program order, and all that follows its nodes comes after
  * it. So a graph with regions is one whose kernels are larger, in the same program order. Its nodes all wait for the
- * same from outside: the same collectives of this step and the last one, the same tensors of a store of keys, what is
- * fed or not. So with regions each collective waits for the same others as without, and whatever order of collectives
- * the graph allowed, it allows still. And no other rank is made to wait: a region also
+ * same from outside: the same collectives of this step and the last one, the same tensors of a store of keys to which
+ * gradients go, what is fed or not. So with regions each collective waits for the same others as without, and whatever
+ * order of collectives the graph allowed, it allows still. And no other rank is made to wait: a region also
  *
  *   - ends with the node whose end lets a collective start, so that it starts no later than without regions;
  *   - is a chain where there are several workers, which could run its nodes at the same time: each node follows the one
  *     before it, and nothing else that its first node does not follow; and each of them comes before every collective
  *     that an earlier one comes before.
+ *
+ * With a store to which the parameters themselves go (the strategy elastic, between jobs) a region may wait for more of
+ * them than one of its nodes does, but in no circle: a mixing waits for tasks of the steps before it alone.
  *
  * One worker runs what is ready in program order, as far as priorities do not differ. doc/designs.md,
  * "Regions", has the argument. A runner may ignore regions. Threads: [P]. */
