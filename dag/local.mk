@@ -31,6 +31,7 @@ libcore_la_SOURCES += \
 	dag/graph/fuse.c \
 	dag/graph/build.c dag/graph/graph.h dag/graph/parts.h \
 	dag/graph/region.c dag/graph/region.h \
+	dag/graph/region_laws.c dag/graph/region_laws.h \
 	dag/graph/sent.c dag/graph/sent.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \

@@ -256,6 +256,44 @@ START_TEST(several_workers_delay_no_sum)
 }
 END_TEST
 
+/* ---- large sections ---- */
+
+/* A chain of kernels that ends with "first" and "second", which also reads what its first kernel wrote. */
+static void draw_chain(drawing *d, int kernels)
+{
+    char name[16], reads[16] = "far", writes[16];
+    begin(d);
+    kernel(d, "k", "x", "far");
+    for (int k = 1; k < kernels; k++) {
+        snprintf(name, sizeof name, "k%d", k);
+        snprintf(writes, sizeof writes, "c%d", k % 2);
+        kernel(d, name, reads, writes);
+        memcpy(reads, writes, sizeof reads);
+    }
+    kernel(d, "first", reads, "p");
+    kernel(d, "second", "p far", "q");
+}
+
+/* Everything that a node follows is known in sections of up to 46,000 nodes, and in larger ones what is near. */
+START_TEST(large_sections_take_bounded_memory)
+{
+    static const int kernels[] = {40000, 50000};
+    drawing d;
+    draw_chain(&d, kernels[_i]);
+    double *node_s = calloc((size_t)kernels[_i] + 2, sizeof *node_s);
+    ck_assert_ptr_nonnull(node_s);
+    for (int n = 0; n < kernels[_i] + 2; n++) node_s[n] = n < kernels[_i] - 2 ? 10 : 1;
+    const tutti_region_rule rule = {4, 2};
+    ck_assert_ok(tutti_regions_find(d.graph, node_s, &rule, &d.regions));
+    ck_assert_ok(tutti_regions_check(d.graph, &d.regions, 2));
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "k%d..%s", kernels[_i] - 2, _i ? "first" : "second");
+    ck_assert_str_eq(found(&d), wanted);
+    free(node_s);
+    end(&d);
+}
+END_TEST
+
 /* ---- random graphs ---- */
 
 static uint64_t draws;
@@ -399,6 +437,7 @@ int main(void)
     tcase_add_test(found_case, no_sum_waits_for_another_one_more);
     tcase_add_test(found_case, several_workers_share_what_is_no_chain);
     tcase_add_test(found_case, several_workers_delay_no_sum);
+    tcase_add_loop_test(found_case, large_sections_take_bounded_memory, 0, 2);
     tcase_add_test(found_case, random_graphs_keep_their_order);
     tcase_add_test(checked, wrong_regions_are_refused);
     return testing_run(suite);
