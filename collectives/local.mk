@@ -64,6 +64,7 @@ libcore_la_SOURCES += \
 	collectives/transport/part.c \
 	collectives/transport/gather.c collectives/transport/gather.h \
 	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
+	collectives/transport/mesh_any.c collectives/transport/mesh_any.h \
 	collectives/transport/mesh_sockets.c \
 	collectives/transport/connection_message.c collectives/transport/connection.h collectives/transport/connection_parts.h \
 	collectives/transport/connection_wire.c \

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* ppoll */
 #include "collectives/transport/mesh.h"
 
+#include "collectives/transport/mesh_any.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
@@ -15,30 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Data from any rank, with room for `bytes` of the receives. */
-typedef struct arrival {
-    struct arrival *next;
-    unsigned char data[];
-} arrival;
-
-/* A lane and tag with receives from any rank: one receive from each, into an arrival. */
-typedef struct port {
-    struct port *next;
-    int lane, tag;
-    size_t bytes;
-    tutti_connection_message **from; /* [size] NULL: none */
-    arrival **into;                  /* [size] */
-    arrival *first, **end;           /* have arrived, oldest first */
-    tutti_message *waiting, **waiting_end;
-} port;
-
 struct tutti_message {
-    tutti_message *next; /* of those that wait at a port, or while idle */
+    tutti_message *next; /* while idle */
     int peer;
     tutti_connection_message *of;
-    port *port; /* a receive from any rank: not NULL */
-    void *data;
-    int ended;       /* of a port */
+    tutti_mesh_receive any; /* any.port: NULL unless it is a receive from any rank */
     unsigned looked; /* the latest look when it was last tested */
 };
 
@@ -59,7 +41,7 @@ typedef struct mesh {
     int *reported; /* [size] it was said that this rank is gone */
     struct pollfd *socket;
     int *socket_of;
-    port *ports;
+    tutti_mesh_any any;
     tutti_message *idle;
     unsigned looks;
 } mesh;
@@ -134,126 +116,6 @@ static void mesh_sweep(tutti_transport *transport, int first, int lanes)
     look((mesh *)transport);
 }
 
-/* ---- receives from any rank ---- */
-
-static tutti_status receive_at(mesh *t, port *p, int r)
-{
-    arrival *into = p->into[r] ? p->into[r] : malloc(sizeof *into + p->bytes);
-    if (!into) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", p->bytes);
-    p->into[r] = into;
-    into->next = NULL;
-    tutti_status status =
-        tutti_connection_irecv(t->peer[r], p->lane, p->tag, into->data, p->bytes, &p->from[r]);
-    if (status) p->from[r] = NULL;
-    /* a rank that has gone sends nothing more; what else is between the two fails by itself */
-    return status == TUTTI_ERR_COMM ? TUTTI_OK : status;
-}
-
-static void free_port(port *p, int size)
-{
-    for (int r = 0; r < size; r++) free(p->into ? p->into[r] : NULL);
-    for (arrival *a = p->first, *next; a; a = next) {
-        next = a->next;
-        free(a);
-    }
-    free(p->from);
-    free(p->into);
-    free(p);
-}
-
-static tutti_status open_port(mesh *t, int lane, int tag, size_t bytes, port **opened)
-{
-    const size_t size = (size_t)t->base.size;
-    tutti_status status = TUTTI_OK;
-    port *p = calloc(1, sizeof *p);
-    if (p) p->from = calloc(size, sizeof *p->from);
-    if (p) p->into = calloc(size, sizeof *p->into);
-    if (!p || !p->from || !p->into) {
-        if (p) free_port(p, 0);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for receives from any rank");
-    }
-    p->lane = lane;
-    p->tag = tag;
-    p->bytes = bytes;
-    p->end = &p->first;
-    p->waiting_end = &p->waiting;
-    p->next = t->ports;
-    t->ports = p; /* from here on close frees it */
-    for (int r = 0; r < t->base.size && !status; r++)
-        if (t->peer[r]) status = receive_at(t, p, r);
-    *opened = p;
-    return status;
-}
-
-static tutti_status find_port(mesh *t, int lane, int tag, size_t bytes, port **found)
-{
-    port *p = t->ports;
-    while (p && (p->lane != lane || p->tag != tag)) p = p->next;
-    *found = p;
-    if (!p) return open_port(t, lane, tag, bytes, found);
-    if (p->bytes == bytes) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL,
-        "lane %d, tag %d: receives from any rank have one size, not %zu bytes and %zu", lane, tag,
-        p->bytes, bytes);
-}
-
-/* Takes what has arrived from each rank, and gives it to the receives that wait. */
-static tutti_status serve_port(mesh *t, port *p)
-{
-    tutti_status first = TUTTI_OK;
-    for (int r = 0; r < t->base.size; r++) {
-        int done = 0;
-        if (!p->from[r]) continue;
-        tutti_status status = tutti_connection_test(p->from[r], &done);
-        if (!done) continue;
-        p->from[r] = NULL;
-        if (!status) {
-            *p->end = p->into[r];
-            p->end = &p->into[r]->next;
-            p->into[r] = NULL;
-            status = receive_at(t, p, r);
-        }
-        if (!first && status != TUTTI_ERR_COMM) first = status;
-    }
-    while (p->first && p->waiting) {
-        arrival *a = p->first;
-        tutti_message *m = p->waiting;
-        p->first = a->next;
-        if (!a->next) p->end = &p->first;
-        p->waiting = m->next;
-        if (!m->next) p->waiting_end = &p->waiting;
-        if (p->bytes) memcpy(m->data, a->data, p->bytes);
-        m->ended = 1;
-        free(a);
-    }
-    return first;
-}
-
-static void leave_port(tutti_message *m)
-{
-    port *p = m->port;
-    tutti_message **at = &p->waiting;
-    while (*at && *at != m) at = &(*at)->next;
-    if (!*at) return;
-    *at = m->next;
-    if (!m->next) p->waiting_end = at;
-    m->ended = 1;
-}
-
-static tutti_status receive_any(
-    mesh *t, int lane, int tag, void *data, size_t bytes, tutti_message **message)
-{
-    tutti_message like = {.peer = TUTTI_ANY_RANK, .data = data};
-    tutti_status status = find_port(t, lane, tag, bytes, &like.port);
-    tutti_message *m = status ? NULL : new_message(t, &like);
-    if (!status && !m) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
-    if (status) return status;
-    *m->port->waiting_end = m;
-    m->port->waiting_end = &m->next;
-    *message = m;
-    return TUTTI_OK;
-}
-
 /* ---- messages ---- */
 
 static tutti_status post_message(
@@ -271,6 +133,19 @@ static tutti_status check_peer(const mesh *t, int peer)
 {
     if (peer >= 0 && peer < t->base.size && t->peer[peer]) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "rank %d has no connection to rank %d", t->base.rank, peer);
+}
+
+static tutti_status receive_any(
+    mesh *t, int lane, int tag, void *data, size_t bytes, tutti_message **message)
+{
+    tutti_message *m = new_message(t, &(tutti_message){.peer = TUTTI_ANY_RANK});
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    tutti_status status = tutti_mesh_any_post(&t->any, lane, tag, data, bytes, &m->any);
+    if (status)
+        recycle_message(t, m);
+    else
+        *message = m;
+    return status;
 }
 
 static tutti_status mesh_isend(tutti_transport *transport, int lane, int peer, int tag,
@@ -296,12 +171,10 @@ static tutti_status mesh_irecv(tutti_transport *transport, int lane, int peer, i
     return post_message(t, peer, status, of, message);
 }
 
-static tutti_status test_once(mesh *t, tutti_message *m, int *done)
+static tutti_status test_once(const mesh *t, tutti_message *m, int *done)
 {
-    if (!m->port) return tutti_connection_test(m->of, done);
-    tutti_status status = m->ended ? TUTTI_OK : serve_port(t, m->port);
-    *done = m->ended;
-    return status;
+    return m->any.port ? tutti_mesh_any_test(&t->any, &m->any, done)
+                       : tutti_connection_test(m->of, done);
 }
 
 /* Looks at all connections when a message is tested for the second time since the last look. */
@@ -323,8 +196,8 @@ static tutti_status mesh_test(tutti_transport *transport, tutti_message *message
 static void mesh_cancel(tutti_transport *transport, tutti_message *message)
 {
     const mesh *t = (const mesh *)transport;
-    if (message->port)
-        leave_port(message);
+    if (message->any.port)
+        tutti_mesh_any_leave(&message->any);
     else
         tutti_connection_cancel(t->peer[message->peer], message->of);
 }
@@ -332,8 +205,8 @@ static void mesh_cancel(tutti_transport *transport, tutti_message *message)
 static void mesh_abandon(tutti_transport *transport, tutti_message *message)
 {
     mesh *t = (mesh *)transport;
-    if (message->port)
-        leave_port(message);
+    if (message->any.port)
+        tutti_mesh_any_leave(&message->any);
     else
         tutti_connection_abandon(t->peer[message->peer], message->of);
     recycle_message(t, message);
@@ -440,21 +313,11 @@ static void linger(mesh *t)
     }
 }
 
-static void close_port(mesh *t, port *p)
-{
-    for (int r = 0; r < t->base.size; r++)
-        if (p->from && p->from[r]) tutti_connection_abandon(t->peer[r], p->from[r]);
-    free_port(p, t->base.size);
-}
-
 static void mesh_close(tutti_transport *transport)
 {
     mesh *t = (mesh *)transport;
     if (!transport->abandoned && is_open(t)) linger(t);
-    for (port *p = t->ports, *next; p; p = next) {
-        next = p->next;
-        close_port(t, p);
-    }
+    tutti_mesh_any_close(&t->any);
     for (int r = 0; r < t->base.size && t->peer; r++)
         if (t->peer[r]) tutti_connection_close(t->peer[r]);
     if (t->network) t->network->ops->close(t->network);
@@ -637,6 +500,7 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a mesh of %d ranks", o->size);
     }
     memcpy(t->peer, o->peer, size * sizeof *t->peer);
+    t->any = (tutti_mesh_any){.peer = t->peer, .size = o->size};
     if (o->theirs) memcpy(t->theirs, o->theirs, size * sizeof *t->theirs);
     t->mine = o->mine;
     t->refused = SIZE_MAX;
