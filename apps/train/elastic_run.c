@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A death is seen at once; these are for what ends without one. */
-static const double settle_s = 0.05, silence_s = 10, join_s = 300;
 /* A rank leaves its epoch after the step, evaluation or checkpoint that it is in: this many times --timeout. */
 static const double patience = 10;
 
@@ -108,19 +106,9 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
     tutti_status status = find_others(o, &start, &door);
     if (!status && o->elastic.batch_global) status = check_division(o, &start);
     if (status) return status;
-    options = (tutti_elastic_options){.token = start.token,
-        .first = start.first.n ? &start.first : NULL,
-        .self = start.self,
-        .contact = start.contact,
-        .run = start.run,
-        .options = hash_settings(settings),
-        .least = 1,
-        .most = start.most,
-        .settle_s = settle_s,
-        .ack_s = patience * o->exchange.timeout_s,
-        .join_s = join_s,
-        .silence_s = silence_s,
-        .lasting = start.lasting};
+    options = tutti_elastic_start_options(&start);
+    options.options = hash_settings(settings);
+    options.ack_s = patience * o->exchange.timeout_s;
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
     static char run[32];
     const char *named = getenv("TUTTI_RUN"); /* by tutti-run, or by who started the job */
@@ -137,13 +125,6 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
 
 /* ---- entering ---- */
 
-static int find_id(const tutti_membership *m, int64_t id)
-{
-    int r = 0;
-    while (r < m->n && m->entry[r].id != id) r++;
-    return r;
-}
-
 /* The ranks of a list that another one lacks, as "rank 2 (number 5)"; returns how many. */
 static int name_lacking(
     const tutti_membership *of, const tutti_membership *in, char *text, size_t size)
@@ -152,7 +133,7 @@ static int name_lacking(
     size_t used = 0;
     *text = '\0';
     for (int r = 0; r < of->n; r++) {
-        if (find_id(in, of->entry[r].id) < in->n) continue;
+        if (tutti_elastic_rank(in, of->entry[r].id) >= 0) continue;
         if (used < size)
             used += (size_t)snprintf(text + used, size - used, "%srank %d (number %" PRId64 ")",
                 lacking ? ", " : "", r, of->entry[r].id);
@@ -201,26 +182,19 @@ static void report_change(const tutti_train_elastic *e, const tutti_membership *
         now->n == 1 ? "es" : "", first_of(e), again, again == 1 ? " is" : "s are");
 }
 
-/* Too few: as after a snapshot, others are taken in at once. */
+static int is_asked(const void *ctx)
+{
+    const tutti_train_elastic *e = ctx;
+    return tutti_interrupt_asked(e->interrupt) != 0;
+}
+
 static tutti_status await_others(tutti_train_elastic *e)
 {
-    static const double moment_s = 0.05;
-    const double until_s = tutti_clock_s() + join_s;
-    if (e->epoch.entry[0].id == e->id)
-        tutti_log(TUTTI_LOG_WARN, "%d rank%s left, and the run needs %d: waiting for others",
-            e->epoch.n, e->epoch.n == 1 ? " is" : "s are", e->least);
-    while (!tutti_train_elastic_wishes(e)) {
-        if (is_ending(e)) return TUTTI_OK;
-        if (tutti_interrupt_asked(e->interrupt)) {
-            say_leaving(e);
-            return TUTTI_ERR_INTERRUPTED;
-        }
-        if (tutti_clock_s() > until_s)
-            return tutti_fail(TUTTI_ERR_COMM, "no other rank has come within %g s", join_s);
-        tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
-        tutti_clock_sleep(moment_s);
-    }
-    return TUTTI_OK;
+    const tutti_status status = tutti_elastic_await_others(
+        e->elastic, e->least, e->kept.newest.step, e->kept.before.step, is_asked, e);
+    if (status || tutti_train_elastic_wishes(e) || is_ending(e)) return status;
+    say_leaving(e);
+    return TUTTI_ERR_INTERRUPTED;
 }
 
 static tutti_status enter_epoch(tutti_train_elastic *e)
@@ -229,7 +203,7 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
     const int64_t newest = e->kept.newest.step, earlier = e->kept.before.step;
     tutti_status status = tutti_elastic_enter(e->elastic, newest, earlier, &e->epoch);
     if (status) return status;
-    const int rank = find_id(&e->epoch, e->id);
+    const int rank = tutti_elastic_rank(&e->epoch, e->id);
     tutti_log_set_rank(rank);
     if (rank == 0 && e->epoch.entry[0].fresh && e->epoch.snapshot > 0)
         return tutti_fail(TUTTI_ERR_COMM, "this rank is new, and has become rank 0 before it had a "
@@ -357,20 +331,12 @@ tutti_status tutti_train_elastic_keep(
 
 /* ---- leaving ---- */
 
-/* After its collectives have failed: a rank that is lost is noticed at the latest when it has been silent. */
-static int is_lost(const tutti_train_elastic *e)
-{
-    static const double moment_s = 0.01;
-    const double until_s = tutti_clock_s() + 3 * silence_s;
-    while (!tutti_train_elastic_wishes(e) && tutti_clock_s() < until_s) tutti_clock_sleep(moment_s);
-    return tutti_train_elastic_wishes(e);
-}
-
 static int decide(tutti_train_elastic *e, tutti_status *status)
 {
     int finished = 1;
     e->all_there = *status == TUTTI_ERR_INTERRUPTED;
-    if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return is_lost(e);
+    if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT)
+        return tutti_elastic_await_loss(e->elastic);
     if (*status) return 0;
     if (e->halted && tutti_interrupt_asked(e->interrupt)) {
         say_leaving(e);

@@ -3,7 +3,6 @@
 #include "designs/attach/attach.h"
 
 #include "collectives/value/args.h"
-#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/attach/attach_parts.h"
 #include "designs/elastic/elastic.h"
@@ -16,8 +15,7 @@
 
 enum { EVERY = 10 };
 
-/* As for training (apps/train/elastic_run.c). A step may take ack_s. */
-static const double settle_s = 0.05, silence_s = 10, join_s = 300, ack_s = 600;
+static const double ack_s = 600; /* that a step may take */
 static const char function[] = "tutti_membership_run";
 
 typedef struct snapshot {
@@ -86,18 +84,6 @@ static tutti_status connect(void *ctx, int lanes, tutti_transport **transport)
     return tutti_elastic_mesh(r->elastic, lanes, transport);
 }
 
-/* How many ranks of a list another one lacks. */
-static int count_lacking(const tutti_membership *of, const tutti_membership *in)
-{
-    int lacking = 0;
-    for (int i = 0; i < of->n; i++) {
-        int k = 0;
-        while (k < in->n && in->entry[k].id != of->entry[i].id) k++;
-        lacking += k == in->n;
-    }
-    return lacking;
-}
-
 static tutti_status report_epoch(membership_run *r, const tutti_membership *last)
 {
     const tutti_membership *now = &r->epoch;
@@ -105,8 +91,8 @@ static tutti_status report_epoch(membership_run *r, const tutti_membership *last
         .step = now->snapshot,
         .rank = r->rank,
         .size = now->n,
-        .lost = count_lacking(last, now),
-        .joined = last->n ? count_lacking(now, last) : 0,
+        .lost = tutti_elastic_lacking(last, now),
+        .joined = last->n ? tutti_elastic_lacking(now, last) : 0,
         .number = r->start.self.id};
     if (last->n && r->rank == 0)
         tutti_log(TUTTI_LOG_WARN, "%d lost, %d joined: %d rank%s go%s on from step %lld",
@@ -178,20 +164,9 @@ static tutti_status run_epoch(
     return leave_session(r, status);
 }
 
-/* After collectives have failed: a rank that is lost is noticed at the latest when it has been silent. */
-static int is_lost(const membership_run *r)
-{
-    static const double moment_s = 0.01;
-    const double until_s = tutti_clock_s() + 3 * silence_s;
-    while (tutti_elastic_look(r->elastic) == TUTTI_ELASTIC_STAY && tutti_clock_s() < until_s)
-        tutti_clock_sleep(moment_s);
-    return tutti_elastic_look(r->elastic) != TUTTI_ELASTIC_STAY;
-}
-
 static void enter(membership_run *r)
 {
-    r->rank = 0;
-    while (r->epoch.entry[r->rank].id != r->start.self.id) r->rank++;
+    r->rank = tutti_elastic_rank(&r->epoch, r->start.self.id);
     if (r->newest.step > r->epoch.snapshot) swap(r);
     r->before.step = -1;
     tutti_log_set_rank(r->rank);
@@ -210,22 +185,18 @@ static tutti_status leave_run(const membership_run *r)
     return TUTTI_ERR_INTERRUPTED;
 }
 
-/* Too few: as after a snapshot, others are taken in at once. */
+static int is_leaving(const void *ctx)
+{
+    const membership_run *r = ctx;
+    return r->program.leaving && *r->program.leaving;
+}
+
 static tutti_status await_others(membership_run *r)
 {
-    static const double moment_s = 0.05;
-    const double until_s = tutti_clock_s() + join_s;
-    if (r->rank == 0)
-        tutti_log(TUTTI_LOG_WARN, "%d rank%s left, and the run needs %d: waiting for others",
-            r->epoch.n, r->epoch.n == 1 ? " is" : "s are", r->start.least);
-    while (tutti_elastic_look(r->elastic) == TUTTI_ELASTIC_STAY) {
-        if (r->program.leaving && *r->program.leaving) return leave_run(r);
-        if (tutti_clock_s() > until_s)
-            return tutti_fail(TUTTI_ERR_COMM, "no other rank has come within %g s", join_s);
-        tutti_elastic_snapshot(r->elastic, r->newest.step, r->before.step);
-        tutti_clock_sleep(moment_s);
-    }
-    return TUTTI_OK;
+    const tutti_status status = tutti_elastic_await_others(
+        r->elastic, r->start.least, r->newest.step, r->before.step, is_leaving, r);
+    if (status || tutti_elastic_look(r->elastic) != TUTTI_ELASTIC_STAY) return status;
+    return leave_run(r);
 }
 
 static tutti_status run_epochs(membership_run *r)
@@ -245,7 +216,7 @@ static tutti_status run_epochs(membership_run *r)
         }
         status = run_epoch(r, &last_epoch, &last, &what);
         if (!r->own && (status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT))
-            goes_on = is_lost(r);
+            goes_on = tutti_elastic_await_loss(r->elastic);
         tutti_log_resolve(goes_on ? TUTTI_LOG_DEBUG : TUTTI_LOG_ERROR);
         if (goes_on) status = TUTTI_OK;
         if (!status && !goes_on && last) status = tutti_elastic_finish(r->elastic, &finished);
@@ -304,18 +275,9 @@ static tutti_status open_elastic(membership_run *r)
     if (wrong)
         return tutti_fail(
             TUTTI_ERR_USAGE, "TUTTI_ELASTIC %s: only tutti-run --elastic sets it", wrong);
-    tutti_elastic_options options = {.token = r->start.token,
-        .first = r->start.first.n ? &r->start.first : NULL,
-        .self = r->start.self,
-        .contact = r->start.contact,
-        .run = r->start.run,
-        .options = hash_settings(r),
-        .least = 1, /* fewer wait for others */
-        .most = r->start.most,
-        .settle_s = settle_s,
-        .ack_s = ack_s,
-        .join_s = join_s,
-        .silence_s = silence_s};
+    tutti_elastic_options options = tutti_elastic_start_options(&r->start);
+    options.options = hash_settings(r);
+    options.ack_s = ack_s;
     const tutti_status status =
         tutti_tcp_listener_adopt(r->start.door, r->start.token, &options.door);
     return status ? status : tutti_elastic_open(&options, &r->elastic);

@@ -58,6 +58,11 @@ tutti_status tutti_elastic_open(const tutti_elastic_options *options, tutti_elas
 tutti_status tutti_elastic_enter(
     tutti_elastic *elastic, int64_t newest, int64_t before, tutti_membership *epoch);
 
+/* Which rank of an epoch has this id; -1: none. [P] */
+int tutti_elastic_rank(const tutti_membership *epoch, int64_t id);
+/* How many ranks of an epoch another one lacks. [P] */
+int tutti_elastic_lacking(const tutti_membership *of, const tutti_membership *in);
+
 /* A transport of the ranks of the epoch that was entered, numbered in their order: new connections for each epoch, so
  * that messages of two epochs never meet. When the epoch has to end at once (LEAVE), they break. The caller closes it
  * before it enters the next one. COMM, TIMEOUT (logged): the epoch ends, or a rank was not reached; enter then says
@@ -71,6 +76,13 @@ typedef enum tutti_elastic_wish {
 } tutti_elastic_wish;
 tutti_elastic_wish tutti_elastic_look(tutti_elastic *elastic);
 
+/* After collectives have failed: waits for a loss, which is noticed at the latest when a rank has been silent.
+ * 0: no rank is lost. */
+int tutti_elastic_await_loss(tutti_elastic *elastic);
+/* The epoch has fewer than `least` ranks, which do not train: waits until it ends. As after a snapshot, others are
+ * taken in at once. is_asked: this rank is to stop waiting. COMM (logged): no other rank has come within join_s. */
+tutti_status tutti_elastic_await_others(tutti_elastic *elastic, int least, int64_t newest,
+    int64_t before, int (*is_asked)(const void *ctx), const void *ctx);
 /* This rank has made a snapshot. Newcomers are taken in now. */
 void tutti_elastic_snapshot(tutti_elastic *elastic, int64_t newest, int64_t before);
 /* This rank has come to the end of the run: waits for the others. *finished 0: the epoch has ended before, and this

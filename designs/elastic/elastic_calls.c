@@ -6,6 +6,20 @@
 
 #include <string.h>
 
+int tutti_elastic_rank(const tutti_membership *epoch, int64_t id)
+{
+    for (int r = 0; r < epoch->n; r++)
+        if (epoch->entry[r].id == id) return r;
+    return -1;
+}
+
+int tutti_elastic_lacking(const tutti_membership *of, const tutti_membership *in)
+{
+    int lacking = 0;
+    for (int r = 0; r < of->n; r++) lacking += tutti_elastic_rank(in, of->entry[r].id) < 0;
+    return lacking;
+}
+
 static tutti_status fail_over(const tutti_elastic *e)
 {
     return tutti_fail(TUTTI_ERR_COMM, "this rank has to stop: %s", e->why);
@@ -75,6 +89,33 @@ void tutti_elastic_snapshot(tutti_elastic *e, int64_t newest, int64_t before)
     if (e->inside && !e->over) tutti_membership_snapshot(&e->machine, newest, before);
     pthread_mutex_unlock(&e->lock);
     tutti_elastic_wake(e);
+}
+
+int tutti_elastic_await_loss(tutti_elastic *e)
+{
+    static const double moment_s = 0.01;
+    const double until_s = tutti_clock_s() + 3 * e->options.silence_s;
+    while (tutti_elastic_look(e) == TUTTI_ELASTIC_STAY && tutti_clock_s() < until_s)
+        tutti_clock_sleep(moment_s);
+    return tutti_elastic_look(e) != TUTTI_ELASTIC_STAY;
+}
+
+tutti_status tutti_elastic_await_others(tutti_elastic *e, int least, int64_t newest, int64_t before,
+    int (*is_asked)(const void *ctx), const void *ctx)
+{
+    static const double moment_s = 0.05;
+    const double join_s = e->options.join_s, until_s = tutti_clock_s() + join_s;
+    const int n = e->entered.n;
+    if (tutti_elastic_rank(&e->entered, e->options.self.id) == 0)
+        tutti_log(TUTTI_LOG_WARN, "%d rank%s left, and the run needs %d: waiting for others", n,
+            n == 1 ? " is" : "s are", least);
+    while (tutti_elastic_look(e) == TUTTI_ELASTIC_STAY && !is_asked(ctx)) {
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_COMM, "no other rank has come within %g s", join_s);
+        tutti_elastic_snapshot(e, newest, before);
+        tutti_clock_sleep(moment_s);
+    }
+    return TUTTI_OK;
 }
 
 tutti_status tutti_elastic_finish(tutti_elastic *e, int *finished)

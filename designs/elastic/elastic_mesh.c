@@ -86,12 +86,10 @@ static tutti_status take_mpi(tutti_elastic *e, int lanes, tutti_transport **tran
     tutti_lasting_epoch over = {.epoch = epoch->epoch,
         .member = member,
         .size = epoch->n,
+        .rank = tutti_elastic_rank(epoch, e->options.self.id),
         .lanes = lanes,
         .broken = &e->broken};
-    for (int r = 0; r < epoch->n; r++) {
-        member[r] = (int)epoch->entry[r].id;
-        if (epoch->entry[r].id == e->options.self.id) over.rank = r;
-    }
+    for (int r = 0; r < epoch->n; r++) member[r] = (int)epoch->entry[r].id;
     return tutti_lasting_transport(e->options.lasting, &over, transport);
 }
 
@@ -99,17 +97,15 @@ tutti_status tutti_elastic_mesh(tutti_elastic *e, int lanes, tutti_transport **m
 {
     if (e->options.lasting) return take_mpi(e, lanes, mesh);
     const tutti_membership *epoch = &e->entered;
-    int socket[TUTTI_MEMBERSHIP_MOST], rank = 0;
-    tutti_mesh_sockets options = {.size = epoch->n,
+    int socket[TUTTI_MEMBERSHIP_MOST];
+    const int rank = tutti_elastic_rank(epoch, e->options.self.id);
+    const tutti_mesh_sockets options = {.rank = rank,
+        .size = epoch->n,
         .lanes = lanes,
         .socket = socket,
         .until_s = tutti_clock_s() + e->options.join_s,
         .broken = &e->broken};
-    for (int r = 0; r < epoch->n; r++) {
-        socket[r] = -1;
-        if (epoch->entry[r].id == e->options.self.id) rank = r;
-    }
-    options.rank = rank;
+    for (int r = 0; r < epoch->n; r++) socket[r] = -1;
     const tutti_status status = connect_ranks(e, rank, options.until_s, epoch, socket);
     if (!status) return tutti_transport_mesh_sockets(&options, mesh);
     for (int r = 0; r < epoch->n; r++)

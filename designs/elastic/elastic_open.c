@@ -13,14 +13,14 @@
 static tutti_status check_options(const tutti_elastic_options *o)
 {
     char host[TUTTI_ELASTIC_HOST];
-    int port, found = !o->first;
+    const int found = !o->first || tutti_elastic_rank(o->first, o->self.id) >= 0;
+    int port;
     const char *wrong =
         tutti_elastic_address_read(o->self.address, host, &port) ? NULL : o->self.address;
     if (!o->first && !wrong && !(o->contact && tutti_elastic_address_read(o->contact, host, &port)))
         wrong = o->contact ? o->contact : "";
     for (int i = 0; o->first && i < o->first->n; i++) {
         const tutti_membership_entry *entry = &o->first->entry[i];
-        found |= entry->id == o->self.id;
         if (!wrong && !tutti_elastic_address_read(entry->address, host, &port))
             wrong = entry->address;
     }

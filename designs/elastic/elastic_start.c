@@ -89,6 +89,21 @@ const char *tutti_elastic_start_read(const char *text, tutti_elastic_start *star
     return at && !*at ? NULL : "has not the two addresses of a rank that joins";
 }
 
+tutti_elastic_options tutti_elastic_start_options(const tutti_elastic_start *s)
+{
+    return (tutti_elastic_options){.token = s->token,
+        .first = s->first.n ? &s->first : NULL,
+        .self = s->self,
+        .contact = s->contact,
+        .run = s->run,
+        .least = 1,
+        .most = s->most,
+        .settle_s = 0.05, /* a death is seen at once; the others are for what ends without one */
+        .silence_s = 10,
+        .join_s = 300,
+        .lasting = s->lasting};
+}
+
 void tutti_elastic_start_entered(tutti_elastic_start *s)
 {
     if (s->report < 0) return;

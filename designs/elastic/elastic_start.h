@@ -10,7 +10,7 @@
 
 #include "collectives/lasting.h"
 #include "collectives/transport/tcp.h"
-#include "designs/membership/membership.h"
+#include "designs/elastic/elastic.h"
 
 typedef struct tutti_elastic_start {
     int least, most, ranks, door, report;
@@ -26,6 +26,9 @@ typedef struct tutti_elastic_start {
 const char *tutti_elastic_start_asked(void);
 /* NULL, or what is wrong, as a predicate: "has ...". */
 const char *tutti_elastic_start_read(const char *text, tutti_elastic_start *start);
+/* The options of such a run; the caller sets door, options and ack_s. Fewer than start->least wait for others. Borrows
+ * what is in *start. [P] */
+tutti_elastic_options tutti_elastic_start_options(const tutti_elastic_start *start);
 /* The same without a launcher: all ranks of MPI begin, with a door each; `least` are to be left. Starts MPI, which the
  * caller ends (start->lasting). All ranks call it. UNSUPPORTED: this MPI ends with the first rank that dies; USAGE,
  * COMM, NOMEM (logged). */
