@@ -89,12 +89,12 @@ static int set_variables(char **at, const char *end)
     return text != NULL;
 }
 
-static int set_start(const agent *a, const char *before, const char *after)
+int tutti_launch_agent_set_start(const char *before, int door, int report, const char *after)
 {
     const size_t size = strlen(before) + strlen(after) + 32;
     char *text = malloc(size);
     if (!text) return 0;
-    snprintf(text, size, "%s %d %d %s", before, a->door, a->report[1], after);
+    snprintf(text, size, "%s %d %d %s", before, door, report, after);
     setenv("TUTTI_ELASTIC", text, 1);
     free(text);
     return 1;
@@ -111,7 +111,9 @@ static char **read_words(agent *a, char *at, const char *end)
     }
     const char *before = next_word(&at, end), *after = before ? next_word(&at, end) : NULL;
     char **command = calloc((size_t)(end - at) + 2, sizeof *command);
-    if (!after || !command || at >= end || !set_start(a, before, after)) return NULL;
+    if (!after || !command || at >= end ||
+        !tutti_launch_agent_set_start(before, a->door, a->report[1], after))
+        return NULL;
     for (int n = 0; at < end; n++) command[n] = next_word(&at, end);
     return command;
 }

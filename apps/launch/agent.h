@@ -14,6 +14,8 @@
 /* Its only argument. */
 #define TUTTI_LAUNCH_AGENT "--agent"
 
+/* Sets TUTTI_ELASTIC for a rank. 0: no memory. */
+int tutti_launch_agent_set_start(const char *before, int door, int report, const char *after);
 /* Until the rank has ended. The exit status: 0 if it has said all. */
 int tutti_launch_agent(void);
 

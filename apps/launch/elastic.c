@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* sigabbrev_np, getrandom */
 #include "apps/launch/elastic.h"
 
+#include "apps/launch/agent.h"
 #include "apps/launch/hosts.h"
 #include "apps/launch/remote.h"
 #include "dag/base/clock.h"
@@ -175,12 +176,7 @@ static int open_place(elastic *e, place *p)
 
 static int start_local(elastic *e, place *p, const char *before, const char *after)
 {
-    const size_t size = strlen(before) + strlen(after) + 32;
-    char *text = malloc(size);
-    if (!text) return 0;
-    snprintf(text, size, "%s %d %d %s", before, p->door, e->report[1], after);
-    setenv("TUTTI_ELASTIC", text, 1);
-    free(text);
+    if (!tutti_launch_agent_set_start(before, p->door, e->report[1], after)) return 0;
     fcntl(p->door, F_SETFD, 0);
     p->due_s = INFINITY;
     const pid_t process = start_process(e, p);

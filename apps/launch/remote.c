@@ -40,7 +40,7 @@ static int quote(const char *text, char *line, size_t size)
 static pid_t start_command(
     const tutti_launch_watch *watch, const tutti_launch_hosts *h, int i, int in, int out)
 {
-    char self[PATH_MAX], line[2 * PATH_MAX + 32] = "exec ", name[512];
+    char self[PATH_MAX], line[2 * PATH_MAX + 32] = "exec ";
     char **command = calloc((size_t)h->words + 5, sizeof *command);
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     pid_t process = -1;
@@ -48,7 +48,7 @@ static pid_t start_command(
     if (command && length > 0) {
         self[length] = '\0';
         for (; n < h->words; n++) command[n] = h->rsh[n];
-        command[n++] = strcpy(name, h->host[i].name);
+        command[n++] = h->host[i].name;
         if (h->shell && quote(self, line + 5, sizeof line - 32)) {
             command[n++] = strcat(line, " " TUTTI_LAUNCH_AGENT);
         } else {
