@@ -298,6 +298,14 @@ static int has_moved(const rank *r, int64_t since_us)
     return r->moved_us > since_us;
 }
 
+/* Two ranks train, and a newcomer asks rank 1. */
+static void start_two_and_one(double silence_s, int hangs)
+{
+    start_ranks(2, silence_s);
+    await(has_step, 0, 23, "step");
+    start_newcomer(2, 2, 1, hangs);
+}
+
 static void kill_rank(int r, int how)
 {
     ck_assert_int_gt(pids[r], 0);
@@ -438,9 +446,7 @@ END_TEST
 /* All older ranks die at once after it has come: it goes on alone, from what they gave it. */
 START_TEST(a_newcomer_is_left_alone)
 {
-    start_ranks(2, 10);
-    await(has_step, 0, 23, "step");
-    start_newcomer(2, 2, 1, 0);
+    start_two_and_one(10, 0);
     await(has_epochs, 2, 1, "epochs");
     if (_i)
         await(has_step, 2, w->rank[2].epoch[0].snapshot + SNAPSHOTS + 2, "step");
@@ -522,9 +528,7 @@ END_TEST
 /* A newcomer does not even connect for its first broadcast: the others continue without it, from the same step. */
 START_TEST(a_newcomer_hangs)
 {
-    start_ranks(2, 0.4);
-    await(has_step, 0, 12, "step");
-    start_newcomer(2, 2, 1, 1);
+    start_two_and_one(0.4, 1);
     await(has_epochs, 0, 3, "epochs");
     ck_assert_int_eq(w->rank[0].epoch[1].n, 3);
     ck_assert_int_eq(w->rank[0].epoch[2].n, 2);
