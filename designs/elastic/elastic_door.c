@@ -4,10 +4,12 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- the door ---- */
@@ -28,17 +30,11 @@ static void answer_refused(int socket, tutti_tcp_verdict verdict, const char *wh
     close(socket);
 }
 
-static int is_first(const tutti_elastic *e, int64_t id)
-{
-    for (int i = 0; i < e->first.n; i++)
-        if (e->first.entry[i].id == id) return 1;
-    return 0;
-}
-
 /* Before the machine is open, the first ranks connect to those with lower numbers. */
 static tutti_membership_verdict judge_first(
     const tutti_elastic *e, const tutti_membership_hello *h, char why[])
 {
+    const int is_first = tutti_elastic_rank(&e->first, h->id) >= 0;
     const char *wrong = NULL;
     if (h->version != TUTTI_MEMBERSHIP_VERSION)
         wrong = "another version of Tutti: install the same one everywhere";
@@ -47,16 +43,38 @@ static tutti_membership_verdict judge_first(
     else if (h->options != e->options.options)
         wrong = "its options, or its version of Tutti, are not those of the run: start it with the "
                 "same";
-    else if (is_first(e, h->id) && h->id <= e->options.self.id)
+    else if (is_first && h->id <= e->options.self.id)
         wrong = "another rank has the number";
     snprintf(why, TUTTI_MEMBERSHIP_WHY, "%s", wrong ? wrong : "the run has not begun yet");
     if (wrong) return TUTTI_MEMBERSHIP_REFUSED;
-    return is_first(e, h->id) ? TUTTI_MEMBERSHIP_WELCOME : TUTTI_MEMBERSHIP_LATER;
+    return is_first ? TUTTI_MEMBERSHIP_WELCOME : TUTTI_MEMBERSHIP_LATER;
+}
+
+/* Who calls sends nothing before the answer: it has given this connection up. */
+static int has_left(int socket)
+{
+    char next;
+    const ssize_t n = recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+/* One of the first ranks may have called before this rank could answer, given that up, and called again: only the last
+ * connection counts. */
+static int is_void(tutti_elastic *e, int socket, int64_t id)
+{
+    if (has_left(socket)) return 1;
+    elastic_member *old = tutti_elastic_find(e, id);
+    if (old && !e->opened && has_left(old->control.socket)) tutti_elastic_remove(old);
+    return 0;
 }
 
 /* The machine may send to the newcomer before the answer has gone out: so that is held. */
 static void accept_control(tutti_elastic *e, int socket, const tutti_membership_hello *h)
 {
+    if (is_void(e, socket, h->id)) {
+        close(socket);
+        return;
+    }
     char why[TUTTI_MEMBERSHIP_WHY] = "there are too many connections";
     tutti_membership_verdict verdict = TUTTI_MEMBERSHIP_LATER;
     elastic_member *m = NULL;

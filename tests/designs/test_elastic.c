@@ -183,6 +183,20 @@ static void check_finished(int from, int to, int size)
     }
 }
 
+/* Says these words at the door of a rank, which are welcome; the connection. */
+static int call_door(int r, const tutti_elastic_words *words)
+{
+    unsigned char bytes[TUTTI_TCP_WORDS_BYTES];
+    char host[TUTTI_ELASTIC_HOST], why[TUTTI_CONNECTION_WHY];
+    int port, later, socket;
+    tutti_elastic_words_write(words, bytes);
+    ck_assert(tutti_elastic_address_read(ranks[r].options.self.address, host, &port));
+    const tutti_tcp_call call = {
+        .address = host, .port = port, .token = token, .timeout_s = patience_s};
+    ck_assert_ok(tutti_tcp_connect(&call, bytes, &later, why, &socket));
+    return socket;
+}
+
 START_TEST(all_finish)
 {
     prepare(_i);
@@ -373,6 +387,34 @@ START_TEST(who_never_comes_is_named)
 }
 END_TEST
 
+/* The others call at its door, where nobody answers yet, and give up and call again before it comes. */
+START_TEST(the_first_comes_late)
+{
+    prepare(3);
+    start(1, 3);
+    tutti_clock_sleep(2.5);
+    start(0, 1);
+    join(0, 3);
+    check_finished(0, 3, 3);
+    for (int r = 0; r < 3; r++) ck_assert_int_eq(ranks[r].epochs, 1);
+}
+END_TEST
+
+/* One of the first ranks may call again, once it has given up the connection before. */
+START_TEST(the_last_call_counts)
+{
+    const tutti_elastic_words words = {.purpose = TUTTI_ELASTIC_CONTROL,
+        .hello = {TUTTI_MEMBERSHIP_VERSION, 12, 11, 22, "host:5"}};
+    prepare(3);
+    ranks[0].options.join_s = 1;
+    start(0, 1);
+    for (int i = 0; i < 3; i++) close(call_door(0, &words));
+    join(0, 1);
+    for (int r = 1; r < 3; r++) tutti_tcp_listener_close(ranks[r].options.door);
+    ck_assert_msg(strstr(ranks[0].why, "rank 11 has not connected within"), "%s", ranks[0].why);
+}
+END_TEST
+
 /* A rank leaves its epoch, and nobody is lost: collectives have failed for another reason. */
 START_TEST(nobody_is_lost)
 {
@@ -450,9 +492,6 @@ START_TEST(epochs_do_not_meet)
     opener openers[2];
     pthread_t threads[2];
     tutti_membership epoch;
-    unsigned char bytes[TUTTI_TCP_WORDS_BYTES];
-    char host[TUTTI_ELASTIC_HOST], why[TUTTI_CONNECTION_WHY];
-    int port, later, other;
     prepare(2);
     for (int r = 0; r < 2; r++) ranks[r].options.join_s = 3;
     for (int r = 0; r < 2; r++)
@@ -463,11 +502,7 @@ START_TEST(epochs_do_not_meet)
         .epoch = epoch.epoch + 1,
         .to = 10,
         .hello = {TUTTI_MEMBERSHIP_VERSION, 11, 11, 22, "host:5"}};
-    tutti_elastic_words_write(&words, bytes);
-    ck_assert(tutti_elastic_address_read(ranks[0].options.self.address, host, &port));
-    const tutti_tcp_call call = {
-        .address = host, .port = port, .token = token, .timeout_s = patience_s};
-    ck_assert_ok(tutti_tcp_connect(&call, bytes, &later, why, &other));
+    const int other = call_door(0, &words);
     for (int r = 0; r < 2; r++) pthread_create(&threads[r], NULL, open_mesh, &openers[r]);
     for (int r = 0; r < 2; r++) {
         pthread_join(threads[r], NULL);
@@ -622,6 +657,8 @@ int main(void)
         runs, strangers_are_refused, 0, 2 * (int)(sizeof strangers / sizeof *strangers));
     tcase_add_test(runs, noise_is_ignored);
     tcase_add_test(runs, who_never_comes_is_named);
+    tcase_add_test(runs, the_first_comes_late);
+    tcase_add_test(runs, the_last_call_counts);
     tcase_add_test(runs, nobody_is_lost);
     tcase_add_test(runs, bad_options);
     tcase_add_test(runs, words_are_checked);
