@@ -227,16 +227,17 @@ static void connect_call(tutti_elastic *e, elastic_call *call)
     tutti_elastic_wake(e);
 }
 
+/* The one that has waited for longest, a new one first: a host that does not answer takes its time. */
 static elastic_call *next_call(tutti_elastic *e, double *wait_s)
 {
     const double now_s = tutti_clock_s();
-    *wait_s = 1;
+    elastic_call *next = NULL;
     for (int i = 0; i < ELASTIC_MEMBERS; i++) {
-        if (!e->call[i].used) continue;
-        if (e->call[i].next_s <= now_s) return &e->call[i];
-        *wait_s = fmin(*wait_s, e->call[i].next_s - now_s);
+        elastic_call *c = &e->call[i];
+        if (c->used && (!next || c->next_s < next->next_s)) next = c;
     }
-    return NULL;
+    *wait_s = next ? fmin(next->next_s - now_s, 1) : 1;
+    return *wait_s > 0 ? NULL : next;
 }
 
 void *tutti_elastic_run_caller(void *arg)

@@ -289,6 +289,55 @@ START_TEST(newcomers_are_taken_in)
 }
 END_TEST
 
+/* A port that nobody answers at; its socket. */
+static int open_silent(char address[TUTTI_MEMBERSHIP_ADDRESS])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof at;
+    const int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(door, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(listen(door, 8), 0);
+    ck_assert_int_eq(getsockname(door, (struct sockaddr *)&at, &bytes), 0);
+    snprintf(address, TUTTI_MEMBERSHIP_ADDRESS, "127.0.0.1:%d", ntohs(at.sin_port));
+    return door;
+}
+
+/* Two newcomers say hello, and are silent after that, also at their doors. A later one calls them again and again, and
+ * the one between them all the same. */
+START_TEST(silent_hosts_delay_nobody)
+{
+    tutti_elastic_words words = {
+        .purpose = TUTTI_ELASTIC_CONTROL, .hello = {TUTTI_MEMBERSHIP_VERSION, 0, 11, 22, ""}};
+    int door[2], said[2][2];
+    prepare(2);
+    for (int i = 0; i < 2; i++) {
+        prepare_newcomer(4 + i, 1);
+        ranks[4 + i].waits_for = 4;
+    }
+    set_size(2, 4);
+    for (int r = 0; r < MOST; r++) ranks[r].options.silence_s = 1;
+    start(0, 2);
+    while (!(atomic_load(&reached[0]) && atomic_load(&reached[1]))) tutti_clock_sleep(1e-3);
+    for (int i = 0; i < 2; i++) {
+        words.hello.id = 12 + i;
+        door[i] = open_silent(words.hello.address);
+        for (int r = 0; r < 2; r++) said[i][r] = call_door(r, &words);
+    }
+    start(4, 5);
+    tutti_clock_sleep(0.2); /* it is known to the members */
+    start(5, 6);
+    join(0, 2);
+    join(4, 6);
+    ranks[2] = ranks[4];
+    ranks[3] = ranks[5];
+    check_finished(0, 4, 4);
+    for (int i = 0; i < 2; i++) {
+        close(door[i]);
+        for (int r = 0; r < 2; r++) close(said[i][r]);
+    }
+}
+END_TEST
+
 /* The newcomer takes the place of one that is lost. */
 START_TEST(a_newcomer_replaces_a_rank)
 {
@@ -652,6 +701,7 @@ int main(void)
     tcase_add_loop_test(runs, two_close, 0, 3);
     tcase_add_test(runs, too_few_stop);
     tcase_add_loop_test(runs, newcomers_are_taken_in, 0, 4);
+    tcase_add_test(runs, silent_hosts_delay_nobody);
     tcase_add_test(runs, a_newcomer_replaces_a_rank);
     tcase_add_loop_test(
         runs, strangers_are_refused, 0, 2 * (int)(sizeof strangers / sizeof *strangers));
