@@ -108,7 +108,7 @@ static tutti_membership_verdict judge_hello(
         return refuse(why, TUTTI_MEMBERSHIP_REFUSED,
             "the number %lld is, or was, that of another rank: a newcomer needs a new one",
             (long long)h->id);
-    if (!~m->used)
+    if (!~tutti_membership_taken(m))
         return refuse(why, TUTTI_MEMBERSHIP_LATER, "there are %d ranks and newcomers already",
             TUTTI_MEMBERSHIP_MOST);
     return TUTTI_MEMBERSHIP_WELCOME;

@@ -33,6 +33,8 @@ static inline uint64_t lost_of(const machine *m)
 int tutti_membership_find(const machine *m, int64_t id);
 /* The place with the least id; -1: the set is empty. */
 int tutti_membership_least(const machine *m, uint64_t set);
+/* The places that are not free. If none is, newcomers that are certainly dead, and in no list, give theirs up. */
+uint64_t tutti_membership_taken(const machine *m);
 /* A place for a rank that is unknown; -1: there is none. */
 int tutti_membership_add(machine *m, const tutti_membership_entry *entry);
 /* The place of the coordinator; -1: all that are known are lost. */

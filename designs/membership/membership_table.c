@@ -21,10 +21,18 @@ int tutti_membership_least(const machine *m, uint64_t set)
     return least;
 }
 
+uint64_t tutti_membership_taken(const machine *m)
+{
+    const uint64_t listed = tutti_membership_known(m) | m->proposal.members;
+    if (~m->used || !m->epoch) return m->used;
+    return m->used & ~(m->guests & m->gone & ~listed);
+}
+
 int tutti_membership_add(machine *m, const tutti_membership_entry *e)
 {
-    if (!~m->used) return -1;
-    const int p = __builtin_ctzll(~m->used);
+    const uint64_t taken = tutti_membership_taken(m);
+    if (!~taken) return -1;
+    const int p = __builtin_ctzll(~taken);
     const uint64_t others = ~bit_of(p);
     m->used |= bit_of(p);
     m->gone &= others;

@@ -582,6 +582,43 @@ START_TEST(a_newcomer_is_shown_who_is_lost)
 }
 END_TEST
 
+static void enter_it(void *ctx, const tutti_membership *next)
+{
+    (void)ctx;
+    (void)next;
+}
+
+static tutti_membership_verdict say_hello(tutti_membership_machine *m, int64_t id)
+{
+    const tutti_membership_hello hello = {.version = 1, .id = id, .address = "a:1"};
+    char why[TUTTI_MEMBERSHIP_WHY];
+    return tutti_membership_admit(m, &hello, why);
+}
+
+/* However many newcomers have died while the ranks stay the same, there is a place for another one; who lives keeps its
+ * own. */
+START_TEST(places_of_dead_newcomers)
+{
+    static newcomer n;
+    static const tutti_membership first = {.n = 1};
+    const tutti_membership_options o = {
+        .first = &first, .least = 1, .most = 4, .ack_s = 1, .join_s = 10};
+    const tutti_membership_acts acts = {.ctx = &n, .send = send_from, .enter = enter_it};
+    tutti_membership_machine *m = &n.machine;
+    ck_assert_ok(tutti_membership_open(m, &o, &acts, 0));
+    ck_assert_int_eq(say_hello(m, 4), TUTTI_MEMBERSHIP_WELCOME);
+    for (int64_t id = 5; id < 200; id++) {
+        ck_assert_int_eq(say_hello(m, id), TUTTI_MEMBERSHIP_WELCOME);
+        tutti_membership_lost(m, id, 1);
+    }
+    for (int64_t id = 200; id < 200 + TUTTI_MEMBERSHIP_MOST - 2; id++)
+        ck_assert_int_eq(say_hello(m, id), TUTTI_MEMBERSHIP_WELCOME);
+    ck_assert_int_eq(say_hello(m, 500), TUTTI_MEMBERSHIP_LATER);
+    ck_assert_int_eq(m->id[1], 4);
+    ck_assert_uint_eq(m->base.members, 1);
+}
+END_TEST
+
 START_TEST(options_are_checked)
 {
     static const struct {
@@ -623,6 +660,7 @@ int main(void)
     tcase_add_test(tcase, the_larger_part_goes_on);
     tcase_add_test(tcase, the_door_refuses_who_does_not_belong);
     tcase_add_test(tcase, a_place_that_is_used_again);
+    tcase_add_test(tcase, places_of_dead_newcomers);
     tcase_add_test(tcase, a_newcomer_waits_for_the_next_snapshot);
     tcase_add_loop_test(tcase, a_newcomer_waits_for_none_that_is_lost, 0, 2);
     tcase_add_loop_test(tcase, a_newcomer_is_shown_who_is_lost, 0, 2);
