@@ -29,6 +29,7 @@ typedef struct agent {
     int door, report[2], output[2];
     int connected; /* tutti-run is at the other end */
     pid_t rank;
+    int entered;    /* the rank has said that it trains */
     int how, ended; /* the rank's end */
     double kill_s;
 } agent;
@@ -170,9 +171,11 @@ static void pass_output(agent *a)
 static void watch_rank(agent *a)
 {
     int64_t number;
-    if (recv(a->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number)
-        send_frame(a, TUTTI_LAUNCH_ENTERED, NULL, 0);
     if (a->rank && waitpid(a->rank, &a->how, WNOHANG) == a->rank) a->ended = 1;
+    while (recv(a->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number) {
+        send_frame(a, a->entered ? TUTTI_LAUNCH_FINISHED : TUTTI_LAUNCH_ENTERED, NULL, 0);
+        a->entered = 1;
+    }
 }
 
 static void pass_once(agent *a)

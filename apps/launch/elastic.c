@@ -30,6 +30,8 @@ static const double linger_s = 5;  /* for what started an agent, when the rank h
 /* Where a rank runs: one after the other, each with a number of its own. */
 typedef struct place {
     pid_t process; /* 0: none; on another host, what started the agent */
+    int entered;   /* it has said that it trains */
+    int finished;  /* it has said that it has come to the end of the run */
     int member;    /* it trains, and can take a new one in */
     int64_t number;
     int door; /* that its rank will have; -1: none */
@@ -48,10 +50,10 @@ typedef struct elastic {
     tutti_launch_hosts hosts;
     place *place;
     int n, null, restarts;
-    int report[2]; /* a rank writes its number there when it trains */
+    int report[2]; /* a rank writes its number there when it trains, and at the end of the run */
     int entered;   /* a rank has said that it trains */
-    int succeeded; /* a rank has come to the end of the run */
-    int failed;    /* the status of the last that failed before the run was ended */
+    int succeeded; /* a rank has come to the end of the run: it has said so, or has ended well */
+    int failed; /* the status of the last that failed before the end of the run, or after its own */
     int begins;    /* the first ranks are not started yet: some have no door */
     int ending;    /* the run is being ended */
     int64_t next;  /* number of a rank */
@@ -110,11 +112,11 @@ static void kill_newcomers(const elastic *e)
 /* Ends the run: SIGTERM would ask each rank to leave the others alone. */
 static void end_all(elastic *e)
 {
+    if (!e->ending || isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
     e->ending = 1;
     for (int i = 0; i < e->n; i++) e->place[i].due_s = INFINITY;
     kill_newcomers(e);
     tell_all(e, SIGINT);
-    if (isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
 }
 
 /* ---- starting ---- */
@@ -192,6 +194,7 @@ static int start_rank(elastic *e, place *p, const char *who)
     const tutti_launch_options *o = e->options;
     const size_t size = strlen(who) + 128;
     char before[128], *after = malloc(size);
+    p->entered = p->finished = 0;
     if (!after) return 0;
     snprintf(before, sizeof before, "%d %d %d %" PRId64, o->least, o->most, e->n, p->number);
     snprintf(after, size, "%" PRId64 " %s %s", e->run, e->token, who);
@@ -256,6 +259,39 @@ static void start_newcomer(elastic *e, place *p)
     if (p->host < 0) start_joining(e, p);
 }
 
+/* ---- what ranks say ---- */
+
+/* A rank has come to the end of the run. No new rank is needed, and the others are to come there soon. */
+static void begin_end(elastic *e)
+{
+    if (e->succeeded) return;
+    e->succeeded = 1;
+    e->failed = 0;
+    if (isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
+    kill_newcomers(e);
+}
+
+static void hear_rank(elastic *e, place *p, int entered, int finished)
+{
+    e->entered |= entered;
+    p->entered |= entered;
+    p->member |= entered;
+    p->finished |= finished;
+    if (finished) begin_end(e);
+}
+
+static void hear_ranks(elastic *e)
+{
+    int64_t number;
+    while (recv(e->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number) {
+        e->entered = 1;
+        for (int i = 0; i < e->n; i++) {
+            place *p = &e->place[i];
+            if (p->process && p->host < 0 && p->number == number) hear_rank(e, p, 1, p->entered);
+        }
+    }
+}
+
 /* ---- ending ---- */
 
 static void say_end(const place *p, int status, int number)
@@ -269,7 +305,7 @@ static void say_end(const place *p, int status, int number)
 }
 
 /* A new rank takes the place of one that died, or failed, but not of one that was interrupted on purpose, or has a
- * mistake in its options. */
+ * mistake in its options. Who dies after others have come to the end of the run, and has not itself, was not needed. */
 static void end_rank(elastic *e, place *p, int how)
 {
     const int number = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
@@ -277,14 +313,11 @@ static void end_rank(elastic *e, place *p, int how)
     const tutti_launch_options *o = e->options;
     const double now_s = tutti_clock_s();
     p->process = p->member = 0;
-    if (!status) {
-        if (!e->succeeded) e->kill_s = now_s + o->grace_s;
-        if (!e->succeeded) kill_newcomers(e);
-        e->succeeded = 1;
-    }
-    if (!status || e->watch->stopped || e->succeeded) return;
+    if (!status) begin_end(e);
+    if (!status || e->watch->stopped || (e->succeeded && !p->finished)) return;
     say_end(p, status, number);
     if (!e->failed || !e->ending) e->failed = status;
+    if (e->succeeded) return;
     if (!e->entered) e->begin_s = fmin(e->begin_s, now_s + begin_s);
     if (status == 2 || status == 126 || status == 127 || status == 130 || status == 143) return;
     if (e->restarts >= o->max_restarts) return;
@@ -310,9 +343,11 @@ static void end_remote(elastic *e, place *p, int how)
     tutti_launch_remote *r = &p->remote;
     tutti_launch_remote_read(r, host->name);
     tutti_launch_remote_close(r);
+    if (r->started) hear_rank(e, p, r->entered, r->finished);
+    const int lost = !r->ended && !e->ending && !e->watch->stopped;
     host->running--;
     p->late_s = INFINITY;
-    if (!r->ended && !e->ending && !e->watch->stopped)
+    if (lost)
         tutti_launch_say("host %s: %s has ended with status %d%s", host->name, e->hosts.rsh[0],
             status, r->port ? ", before its rank" : ", and has started nothing");
     if (!r->entered && !e->ending && !(r->ended && !r->how))
@@ -329,21 +364,11 @@ static void reap(elastic *e)
         int how;
         place *p = &e->place[i];
         if (!p->process || waitpid(p->process, &how, WNOHANG) != p->process) continue;
+        hear_ranks(e); /* what it has said before */
         if (p->host < 0)
             end_rank(e, p, how);
         else
             end_remote(e, p, how);
-    }
-}
-
-/* Ranks that train now. */
-static void hear_ranks(elastic *e)
-{
-    int64_t number;
-    while (recv(e->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number) {
-        e->entered = 1;
-        for (int i = 0; i < e->n; i++)
-            if (e->place[i].process && e->place[i].number == number) e->place[i].member = 1;
     }
 }
 
@@ -355,9 +380,8 @@ static void hear_host(elastic *e, place *p)
     tutti_launch_remote_read(r, host->name);
     if (r->wrong) kill(p->process, SIGKILL);
     if (r->ended && !ended) p->late_s = tutti_clock_s() + linger_s;
-    if (r->entered) host->failures = 0;
-    e->entered |= r->entered;
-    p->member |= r->entered;
+    if (r->entered && !p->entered) host->failures = 0;
+    hear_rank(e, p, r->entered, r->finished);
     if (had || !r->port) return;
     p->late_s = INFINITY;
     snprintf(p->address, ADDRESS, "%s:%d", host->address, r->port);
@@ -380,9 +404,8 @@ static void hear_hosts(elastic *e)
 }
 
 /* Whether the ranks have ended well, but none has trained with the others: each has run for itself. */
-static int is_foreign(elastic *e)
+static int is_foreign(const elastic *e)
 {
-    hear_ranks(e);
     if (!e->succeeded || e->entered) return 0;
     tutti_launch_say("%s: its ranks have not trained together: --elastic is for trainings of "
                      "tutti-cifar and tutti-imagenet, and for programs of tutti_membership_run",
@@ -416,6 +439,28 @@ static void look_at_ranks(elastic *e)
     end_all(e);
 }
 
+/* What a rank does after it has come to the end of the run may take as long as it likes. */
+static int is_late(const elastic *e, const place *p)
+{
+    return p->process && (e->ending || !p->finished);
+}
+
+static void kill_late(elastic *e, double now_s)
+{
+    int late = 0;
+    for (int i = 0; i < e->n; i++) {
+        place *p = &e->place[i];
+        if (!is_late(e, p)) continue;
+        late++;
+        tell_rank(p, SIGKILL);
+        if (p->host >= 0) p->late_s = now_s + linger_s;
+    }
+    if (late)
+        tutti_launch_say("%d rank%s not ended %d s after the run: killing", late,
+            late == 1 ? " has" : "s have", e->options->grace_s);
+    e->kill_s = INFINITY;
+}
+
 /* What has not ended in time: after a signal, or a newcomer that none is left to take in. */
 static void look_at_time(elastic *e)
 {
@@ -432,14 +477,7 @@ static void look_at_time(elastic *e)
             end_all(e);
         }
     }
-    if (now_s < e->kill_s) return;
-    if (count_running(e))
-        tutti_launch_say("%d rank%s not ended %d s after the run: killing", count_running(e),
-            count_running(e) == 1 ? " has" : "s have", e->options->grace_s);
-    tell_all(e, SIGKILL);
-    for (int i = 0; i < e->n; i++)
-        if (e->place[i].process && e->place[i].host >= 0) e->place[i].late_s = now_s + linger_s;
-    e->kill_s = INFINITY;
+    if (now_s >= e->kill_s) kill_late(e, now_s);
 }
 
 static void await_event(const elastic *e)
@@ -521,10 +559,7 @@ int tutti_launch_elastic(tutti_launch_watch *watch, const tutti_launch_options *
     free(e.place);
     tutti_launch_hosts_free(&e.hosts);
     if (wrong >= 0) return wrong;
-    const int status = watch->stopped ? 128 + watch->stopped
-                       : !good        ? 1
-                       : e.succeeded  ? 0
-                                      : e.failed;
+    const int status = watch->stopped ? 128 + watch->stopped : good ? e.failed : 1;
     if (e.restarts || status)
         tutti_launch_say("%s after %d s and %d restart%s, exit status %d",
             status ? "the run has failed" : "done", (int)(tutti_clock_s() - e.begun_s), e.restarts,

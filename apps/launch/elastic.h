@@ -7,7 +7,8 @@
 #include "apps/launch/options.h"
 #include "apps/launch/watch.h"
 
-/* Runs them to their end; the exit status: 0 if the run has come to its end, whichever ranks died before. */
+/* Runs them to their end; the exit status: 0 if the run has come to its end, whichever ranks died before, and no rank
+ * has failed after that. */
 int tutti_launch_elastic(tutti_launch_watch *watch, const tutti_launch_options *options);
 
 #endif

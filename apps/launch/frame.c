@@ -33,7 +33,7 @@ int tutti_launch_frames_fill(tutti_launch_frames *f, int fd)
 
 static int is_kind(char c)
 {
-    return c && strchr("doexsk", c) != NULL;
+    return c && strchr("doefxsk", c) != NULL;
 }
 
 /* The length that a head says, which ends before *body; -1: it has not come as a whole; -2: it is not one. */

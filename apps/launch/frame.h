@@ -16,11 +16,12 @@ enum {
 typedef enum tutti_launch_kind {
     TUTTI_LAUNCH_DOOR =
         'd', /* of the agent: its version, a blank, and the port that its rank will listen on */
-    TUTTI_LAUNCH_OUTPUT = 'o',  /* of the rank */
-    TUTTI_LAUNCH_ENTERED = 'e', /* the rank trains */
-    TUTTI_LAUNCH_ENDED = 'x',   /* the rank's end, as wait(2) has it */
-    TUTTI_LAUNCH_START = 's',   /* to the agent: words, each with a 0 behind it (agent.h) */
-    TUTTI_LAUNCH_SIGNAL = 'k'   /* to the agent: the number of a signal for the rank */
+    TUTTI_LAUNCH_OUTPUT = 'o',   /* of the rank */
+    TUTTI_LAUNCH_ENTERED = 'e',  /* the rank trains */
+    TUTTI_LAUNCH_FINISHED = 'f', /* the rank has come to the end of the run */
+    TUTTI_LAUNCH_ENDED = 'x',    /* the rank's end, as wait(2) has it */
+    TUTTI_LAUNCH_START = 's',    /* to the agent: words, each with a 0 behind it (agent.h) */
+    TUTTI_LAUNCH_SIGNAL = 'k'    /* to the agent: the number of a signal for the rank */
 } tutti_launch_kind;
 
 /* Bytes that have come, from `begin` to `end`. */

@@ -129,6 +129,9 @@ static void take_frame(tutti_launch_remote *r, const tutti_launch_frame *f, cons
     case TUTTI_LAUNCH_ENTERED:
         r->entered = 1;
         break;
+    case TUTTI_LAUNCH_FINISHED:
+        r->finished = 1;
+        break;
     case TUTTI_LAUNCH_ENDED:
         r->ended = 1;
         r->how = atoi(f->bytes);

@@ -9,7 +9,7 @@
 typedef struct tutti_launch_remote {
     int to, from;         /* descriptors of the agent; -1: closed */
     int port;             /* of the rank's door; 0: not known yet */
-    int started, entered; /* the rank */
+    int started, entered, finished; /* the rank */
     int ended, how;       /* ended: the agent has said how, as wait(2) has it */
     int wrong;            /* what came is not an agent's, or not ours (logged) */
     tutti_launch_frames frames;

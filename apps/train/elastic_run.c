@@ -346,6 +346,7 @@ static int decide(tutti_train_elastic *e, tutti_status *status)
     if (e->halted) return 1;
     *status = tutti_elastic_finish(e->elastic, &finished);
     e->all_there = !*status && finished;
+    if (e->all_there) tutti_elastic_start_ended(e->start);
     return !*status && !finished;
 }
 

@@ -222,6 +222,7 @@ static tutti_status run_epochs(membership_run *r)
         if (!status && !goes_on && last) status = tutti_elastic_finish(r->elastic, &finished);
         if (!status && what == LEAVES) status = leave_run(r);
     }
+    if (finished && !status) tutti_elastic_start_ended(&r->start);
     return status;
 }
 

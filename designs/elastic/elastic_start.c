@@ -2,6 +2,7 @@
 
 #include "dag/base/number.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -104,10 +105,23 @@ tutti_elastic_options tutti_elastic_start_options(const tutti_elastic_start *s)
         .lasting = s->lasting};
 }
 
+static void send_number(const tutti_elastic_start *s)
+{
+    (void)!send(s->report, &s->self.id, sizeof s->self.id, MSG_NOSIGNAL);
+}
+
 void tutti_elastic_start_entered(tutti_elastic_start *s)
 {
+    if (s->report < 0 || s->entered) return;
+    s->entered = 1;
+    fcntl(s->report, F_SETFD, FD_CLOEXEC);
+    send_number(s);
+}
+
+void tutti_elastic_start_ended(tutti_elastic_start *s)
+{
     if (s->report < 0) return;
-    (void)!send(s->report, &s->self.id, sizeof s->self.id, MSG_NOSIGNAL);
+    send_number(s);
     close(s->report);
     s->report = -1;
 }

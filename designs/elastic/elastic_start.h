@@ -4,7 +4,8 @@
  *   LEAST MOST RANKS NUMBER DOOR REPORT RUN TOKEN join ADDRESS,CONTACT       its own, and that of a rank
  *
  * RANKS began the run. DOOR is a descriptor that listens on the rank's own address. REPORT is a socket to the launcher:
- * the rank sends its NUMBER (8 bytes) when it has entered its first epoch. [P] */
+ * the rank sends its NUMBER (8 bytes) when it has entered its first epoch, and again when the run has come to its end.
+ * [P] */
 #ifndef TUTTI_ELASTIC_START_H
 #define TUTTI_ELASTIC_START_H
 
@@ -14,6 +15,7 @@
 
 typedef struct tutti_elastic_start {
     int least, most, ranks, door, report;
+    int entered; /* the launcher knows */
     uint64_t run;
     char token[TUTTI_TCP_TOKEN_BYTES + 1];
     tutti_membership_entry self;
@@ -36,5 +38,7 @@ tutti_status tutti_elastic_start_mpi(
     int least, tutti_elastic_start *start, tutti_tcp_listener **door);
 /* Tells the launcher, which may be gone, that this rank has entered its first epoch. Again, it does nothing. */
 void tutti_elastic_start_entered(tutti_elastic_start *start);
+/* Tells it that the run has come to its end here: what this process still does may take as long as it likes. */
+void tutti_elastic_start_ended(tutti_elastic_start *start);
 
 #endif

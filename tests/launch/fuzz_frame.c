@@ -16,7 +16,7 @@ typedef struct dice {
     uint64_t seed, iteration, next;
 } dice;
 
-static const char kinds[] = "doexsk";
+static const char kinds[] = "doefxsk";
 
 static size_t roll(dice *d, size_t bound)
 {

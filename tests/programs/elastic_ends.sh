@@ -21,8 +21,8 @@ fails_alone() {
 fails_alone 2 150
 fails_alone 0 2150 # it looks at all of them first
 
-# A program of tutti_membership_run that fails in a step.
-STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 "$apps/tutti-run" --elastic 1:3 -n 3 --max-restarts 0 "$TUTTI_BUILDDIR/tests/programs/gives_up" > "$dir/out" 2>&1 ||
+# A program of tutti_membership_run that fails in a step; a rank writes its result later than --grace after the others.
+STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 "$apps/tutti-run" --elastic 1:3 -n 3 --grace 1 --max-restarts 0 "$TUTTI_BUILDDIR/tests/programs/gives_up" 3 > "$dir/out" 2>&1 ||
     { fail "gives_up: status $?"; cat "$dir/out"; }
 grep -q 'rank number 1 has ended with status 1' "$dir/out" && grep -q '^60 of 60 steps with 2 ranks at last' "$dir/out" ||
     { fail 'gives_up did not fail alone'; cat "$dir/out"; }

@@ -1,9 +1,12 @@
 /* A program of tutti_membership_run whose rank number 1 fails in step 25; the others continue without it. In each step
- * the ranks add up how many they are; the first one says in how many steps that was right. */
+ * the ranks add up how many they are; the first one says in how many steps that was right, so many seconds after the
+ * run: gives_up SECONDS. */
 #include <inttypes.h>
 #include <starpu.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <tutti/starpu.h>
+#include <unistd.h>
 
 enum { STEPS = 60, BAD = 25 };
 
@@ -48,7 +51,7 @@ static tutti_status step(void *ctx, tutti_session *tutti, int64_t i, int *last)
     return TUTTI_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     if (tutti_start_starpu(NULL)) return 1;
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&ones, sizeof ones);
@@ -57,7 +60,9 @@ int main(void)
     const tutti_status status = tutti_membership_run(NULL, &program);
     starpu_data_unregister(handle);
     starpu_shutdown();
-    if (!status && rank == 0)
+    if (!status && rank == 0) {
+        sleep(argc > 1 ? (unsigned)atoi(argv[1]) : 0);
         printf("%" PRId64 " of %d steps with %" PRId64 " ranks at last\n", right, STEPS, size);
+    }
     return status != TUTTI_OK;
 }
