@@ -54,11 +54,13 @@ static int open_door(agent *a, int *port)
     return 1;
 }
 
+/* The connection has ended. */
 static void end_rank(agent *a)
 {
+    if (!a->connected) return;
     a->connected = 0;
-    if (a->rank) kill(a->rank, SIGTERM);
-    if (a->rank && isinf(a->kill_s)) a->kill_s = tutti_clock_s() + GRACE;
+    a->kill_s = tutti_clock_s() + GRACE;
+    if (a->rank && !a->ended) tutti_launch_watch_signal(a->rank, SIGTERM);
     if (!a->rank) a->ended = 1;
 }
 
@@ -142,6 +144,22 @@ static void start_rank(agent *a, const tutti_launch_frame *f)
 
 /* ---- events ---- */
 
+static void signal_rank(agent *a, int number)
+{
+    if (a->rank)
+        tutti_launch_watch_signal(a->rank, number);
+    else
+        end_rank(a);
+}
+
+/* Each once: a second one would ask the rank to end at once, while it saves. */
+static void pass_signals(agent *a)
+{
+    int number;
+    while ((number = tutti_launch_watch_next(&a->watch)) != 0)
+        if (number != SIGCHLD) signal_rank(a, number == SIGHUP ? SIGTERM : number);
+}
+
 static void read_launcher(agent *a)
 {
     tutti_launch_frame f;
@@ -149,8 +167,7 @@ static void read_launcher(agent *a)
     if (!tutti_launch_frames_fill(&a->in, STDIN_FILENO)) end_rank(a);
     while ((got = tutti_launch_frames_next(&a->in, &f)) > 0) {
         if (f.kind == TUTTI_LAUNCH_START) start_rank(a, &f);
-        if (f.kind == TUTTI_LAUNCH_SIGNAL && a->rank) kill(a->rank, atoi(f.bytes));
-        if (f.kind == TUTTI_LAUNCH_SIGNAL && !a->rank) end_rank(a);
+        if (f.kind == TUTTI_LAUNCH_SIGNAL) signal_rank(a, atoi(f.bytes));
     }
     if (got < 0) end_rank(a);
 }
@@ -185,11 +202,11 @@ static void pass_once(agent *a)
         {.fd = a->output[0], .events = POLLIN}, {.fd = a->report[0], .events = POLLIN}};
     poll(fd, a->rank ? 4 : 2, tutti_launch_watch_timeout(fmin(a->kill_s, tutti_clock_s() + 1)));
     if (fd[1].revents) read_launcher(a);
-    while (tutti_launch_watch_next(&a->watch)) continue;
-    if (a->watch.stopped) end_rank(a);
+    pass_signals(a);
     watch_rank(a);
     if (a->rank) pass_output(a);
-    if (a->rank && tutti_clock_s() >= a->kill_s) kill(a->rank, SIGKILL);
+    if (a->rank && !a->ended && tutti_clock_s() >= a->kill_s)
+        tutti_launch_watch_signal(a->rank, SIGKILL);
 }
 
 static int open_agent(agent *a)

@@ -1,6 +1,6 @@
 /* The agent: tutti-run itself, started on another host for one rank of an elastic run. It opens the rank's door, and
- * says so; starts the rank, passes its output and its end on, and signals to it. When its connection to tutti-run
- * ends, it ends the rank: no process is left behind.
+ * says so; starts the rank, passes its output and its end on, and signals to it, also those that it receives itself.
+ * When its connection to tutti-run ends, it ends the rank: no process is left behind.
  *
  * It receives frames (frame.h). The words of START:
  *

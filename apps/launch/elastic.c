@@ -94,7 +94,7 @@ static int is_due(const elastic *e)
 static void tell_rank(const place *p, int number)
 {
     if (p->process && p->host >= 0) tutti_launch_remote_signal(&p->remote, number);
-    if (p->process && p->host < 0) kill(p->process, number);
+    if (p->process && p->host < 0) tutti_launch_watch_signal(p->process, number);
 }
 
 static void tell_all(const elastic *e, int number)

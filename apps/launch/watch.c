@@ -74,6 +74,13 @@ pid_t tutti_launch_watch_start(
     return child;
 }
 
+/* A moment after its start it may not have the group yet. */
+void tutti_launch_watch_signal(pid_t process, int number)
+{
+    const int all = number == SIGINT || number == SIGTERM || number == SIGKILL;
+    if (!all || kill(-process, number)) kill(process, number);
+}
+
 int tutti_launch_watch_timeout(double until_s)
 {
     const double left_s = until_s - tutti_clock_s();

@@ -21,6 +21,9 @@ int tutti_launch_watch_next(tutti_launch_watch *watch);
  * and is reported. -1: no process (reported). */
 pid_t tutti_launch_watch_start(const tutti_launch_watch *watch, char *const command[],
     int own_session, int in, int out, int err);
+/* To a process that began a session of its own, which may be a script. INT, TERM and KILL reach all of its process
+ * group, others only itself. */
+void tutti_launch_watch_signal(pid_t process, int number);
 /* Sleeps until `until_s` (the clock of dag/base/clock.h), or until a signal that stops comes. */
 void tutti_launch_watch_rest(tutti_launch_watch *watch, double until_s);
 /* A time for poll(2): milliseconds until then, at least 0; at most 1000. */

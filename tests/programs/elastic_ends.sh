@@ -1,6 +1,7 @@
 #!/bin/bash
 # How ranks end in an elastic run (tutti-run --elastic): one that fails in the middle of a step ends alone, and the others go on; a
-# run that ends between two epochs, because too few ranks are left or because of a signal, saves the snapshot of the next one.
+# run that ends between two epochs, because too few ranks are left or because of a signal, saves the snapshot of the next one; what a
+# rank does after the end of the run counts; a rank may be a script.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 . "$TUTTI_SRCDIR/tests/programs/elastic_lib.sh"
 make_cifar "$dir/data" 400
@@ -53,4 +54,26 @@ begin_elastic 2 2:2 "${all[@]}" --steps 20000 --snapshot-steps 5 --checkpoint "$
 await 20 has_trained 12 && kill -9 "$(rank 0)"
 await 20 grep -q 'waiting for others' "$dir/out" && kill -TERM "$run"
 saves 143
+
+# ---- a script that starts a rank: signals reach both; how it ends after the end of the run counts ----
+# begin_script COMMAND OPTION...: with $@ as tutti-cifar in the command of a shell.
+begin_script() {
+    "$apps/tutti-run" --elastic 2:2 -n 2 --grace 3 --max-restarts 1 bash -c "$1" - \
+        "$apps/tutti-cifar" "${all[@]}" --quiet --json "$dir/json" "${@:2}" > "$dir/out" 2>&1 &
+    run=$!
+}
+begin_script '"$@"; exit $?' --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
+await 20 has_trained 12 && kill -TERM "$run"
+saves 143
+leaves_none "$dir/data" "a script"
+"$apps/tutti-run" --elastic 1:1 -n 1 --grace 1 bash -c 'trap "" INT; sleep "$1"; true' - "6$$" > "$dir/out" 2>&1 &
+run=$!
+sleeps() { pgrep -f "^sleep 6$$" > /dev/null; }
+await 20 sleeps && kill -TERM "$run"
+wait "$run"
+leaves_none "^sleep 6$$" "a script that ignores signals"
+begin_script '"$@" || exit; read -r _ _ _ number _ <<< "$TUTTI_ELASTIC"; [ "$number" = 0 ] || exit 0; sleep 4; exit 5' --steps 3
+status=0
+wait "$run" || status=$?
+[ $status = 5 ] && ! grep -q joins "$dir/out" || { fail "a script that fails after the end of the run: status $status"; cat "$dir/out"; }
 finish

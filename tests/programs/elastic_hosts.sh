@@ -30,6 +30,7 @@ rank() {
         tr '\0' ' ' < "/proc/$(awk '$1 == "PPid:" { print $2 }' "/proc/$p/status")/cmdline" | grep -q -e --agent && echo "$p"
     done
 }
+agent() { awk '$1 == "PPid:" { print $2 }' "/proc/$(rank "$1")/status"; }
 mapped() { grep -c 'memfd:' "/proc/$(rank "$1")/maps"; }
 none_left() { [ -z "$(pgrep -f "$dir/(data|rsh)")" ]; }
 
@@ -65,6 +66,17 @@ wait "$run" || status=$?
 [ $status = 143 ] && [ -s "$dir/saved" ] && grep -q '"event":"interrupted"' "$dir/json" || fail "SIGTERM: status $status"
 [ "$(grep -c "host $b is left out" "$dir/out")" = 1 ] && grep -q "rank number 3 joins on host" "$dir/out" || { fail "the host that is gone"; cat "$dir/out"; }
 await 5 none_left || ps -ef
+
+# ---- SIGTERM to an agent: its rank leaves, and is not replaced ----
+rm -f "$dir"/dead.* "$dir/json"
+restarts=1 begin_elastic 3 1:3 "${all[@]}" --steps 200000
+await 20 has_begun 1 && await 20 has_trained 5
+kill -TERM "$(agent 1)"
+await 20 has_begun 2 && await 20 has_trained 5
+kill -TERM "$run"
+wait "$run"
+grep -q "this rank leaves the run after step" "$dir/out" && grep -q "rank number 1 has ended with status 143" "$dir/out" && ! grep -q joins "$dir/out" ||
+    { fail "SIGTERM to an agent"; cat "$dir/out"; }
 
 # ---- nothing is left when tutti-run is killed ----
 rm -f "$dir"/dead.* "$dir/json"
