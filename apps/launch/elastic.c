@@ -350,7 +350,7 @@ static void end_remote(elastic *e, place *p, int how)
     if (lost)
         tutti_launch_say("host %s: %s has ended with status %d%s", host->name, e->hosts.rsh[0],
             status, r->port ? ", before its rank" : ", and has started nothing");
-    if (!r->entered && !e->ending && !(r->ended && !r->how))
+    if (lost || (!r->entered && !e->ending && !(r->ended && !r->how)))
         tutti_launch_hosts_fail(&e->hosts, p->host);
     if (!r->started)
         replace_agent(e, p);

@@ -8,7 +8,8 @@
 enum { PATIENCE = 2, FAILS = 2, MOST_WORDS = 32 };
 
 /* A host that does not answer any more ends its ssh after 15 seconds. */
-static const char ssh[] = "ssh -o BatchMode=yes -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+static const char ssh[] =
+    "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
 static const char srun[] = "srun --exact --nodes=1 --ntasks=1 --nodelist";
 
 static int split_command(tutti_launch_hosts *h, const char *text)
@@ -99,12 +100,17 @@ int tutti_launch_hosts_find(const tutti_launch_options *o, tutti_launch_hosts *h
     return o->srun ? read_job(h) : read_hosts(o->hosts, h);
 }
 
+static int is_better(const tutti_launch_host *one, const tutti_launch_host *other)
+{
+    return one->failures != other->failures ? one->failures < other->failures
+                                            : one->running < other->running;
+}
+
 int tutti_launch_hosts_choose(const tutti_launch_hosts *h)
 {
     int best = -1;
     for (int i = 0; i < h->n; i++)
-        if (!h->host[i].left_out && (best < 0 || h->host[i].running < h->host[best].running))
-            best = i;
+        if (!h->host[i].left_out && (best < 0 || is_better(&h->host[i], &h->host[best]))) best = i;
     return best;
 }
 
@@ -114,7 +120,8 @@ void tutti_launch_hosts_fail(tutti_launch_hosts *h, int i)
     if (++host->failures < PATIENCE || host->left_out) return;
     host->left_out = 1;
     tutti_launch_say(
-        "host %s is left out: %d ranks in turn have not come to train there", host->name, PATIENCE);
+        "host %s is left out: %d ranks in turn were lost there, or have not come to train",
+        host->name, PATIENCE);
 }
 
 void tutti_launch_hosts_free(tutti_launch_hosts *h)

@@ -58,13 +58,14 @@ if [ $own_boot = yes ]; then # 0 and 2 are on one host
     [ "$(mapped 0)" -gt "$(mapped 1)" ] || fail "mapped memory: rank 0 has $(mapped 0), rank 1, alone on its host, $(mapped 1)"
 fi
 touch "$dir/dead.$b"
-kill -9 "$(rank 1)"
+kill -9 "$(agent 1)" "$(rank 1)"
 await 20 has_begun 3 && await 20 has_trained 5
 status=0
 kill -TERM "$run"
 wait "$run" || status=$?
 [ $status = 143 ] && [ -s "$dir/saved" ] && grep -q '"event":"interrupted"' "$dir/json" || fail "SIGTERM: status $status"
-[ "$(grep -c "host $b is left out" "$dir/out")" = 1 ] && grep -q "rank number 3 joins on host" "$dir/out" || { fail "the host that is gone"; cat "$dir/out"; }
+grep -q "host $b: .* has ended with status" "$dir/out" && grep -q "rank number 3 joins on host $a" "$dir/out" && ! grep -q "no route to" "$dir/out" ||
+    { fail "the host that is gone"; cat "$dir/out"; }
 await 5 none_left || ps -ef
 
 # ---- SIGTERM to an agent: its rank leaves, and is not replaced ----
@@ -89,6 +90,7 @@ await 15 none_left
 # ---- refused ----
 touch "$dir/dead.$a" "$dir/dead.$b"
 refuses 1 "no host is left for a rank" elastic 2 1:2 "${all[@]}"
+[ "$(grep -c "host 127.0.0.. is left out" "$dir/out")" = 2 ] || { fail "hosts that are gone"; cat "$dir/out"; }
 rm "$dir"/dead.*
 printf '#!/bin/sh\necho Welcome\n' > "$dir/talks"
 printf '#!/bin/sh\nprintf "d 7\\n0.0.1 5\\n"; sleep 5\n' > "$dir/old"
