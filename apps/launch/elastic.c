@@ -498,7 +498,7 @@ static void await_event(const elastic *e)
 
 static void run_ranks(elastic *e)
 {
-    while (count_running(e) || (is_due(e) && !e->succeeded)) {
+    while (count_running(e)) {
         await_event(e);
         hear_ranks(e);
         hear_hosts(e);

@@ -155,10 +155,11 @@ static void say_leaving(const tutti_train_elastic *e)
         tutti_interrupt_name(tutti_interrupt_asked(e->interrupt)), e->kept.newest.step);
 }
 
-/* The whole run is to end: what is left of it saves its snapshot, however few ranks that are. */
+/* The whole run is to end, or its last rank: what is left of it saves its snapshot, however few ranks that are. */
 static int is_ending(const tutti_train_elastic *e)
 {
-    return tutti_interrupt_asked(e->interrupt) == SIGINT;
+    const int asked = tutti_interrupt_asked(e->interrupt);
+    return asked == SIGINT || (asked && e->epoch.n == 1);
 }
 
 static void report_change(const tutti_train_elastic *e, const tutti_membership *before)

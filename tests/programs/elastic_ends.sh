@@ -34,7 +34,7 @@ saves() {
     local status=0 step
     wait "$run" || status=$?
     [ $status = "$1" ] || { fail "status $status instead of $1"; cat "$dir/out"; }
-    step=$(sed -n 's/.*interrupted by SIGINT after step \([0-9]*\) of .*, which is saved in .*To continue: .*/\1/p' "$dir/out")
+    step=$(sed -n 's/.*interrupted by SIG[A-Z]* after step \([0-9]*\) of .*, which is saved in .*To continue: .*/\1/p' "$dir/out")
     [ -n "$step" ] && [ "$step" -ge 5 ] || { fail "nothing is saved"; cat "$dir/out"; return; }
     trains 1 "${all[@]}" --steps 20000 --resume "$dir/saved" --stop-after $((step + 1))
     [ "$(field steps)" = $((step + 1)) ] || fail "not continued from step $step"
@@ -53,6 +53,11 @@ launching=(--pause 60) restarts=1
 begin_elastic 2 2:2 "${all[@]}" --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
 await 20 has_trained 12 && kill -9 "$(rank 0)"
 await 20 grep -q 'waiting for others' "$dir/out" && kill -TERM "$run"
+saves 143
+# The one that waits is asked to leave.
+begin_elastic 2 2:2 "${all[@]}" --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
+await 20 has_trained 12 && kill -9 "$(rank 0)"
+await 20 grep -q 'waiting for others' "$dir/out" && kill -TERM "$(rank 0)"
 saves 143
 
 # ---- a script that starts a rank: signals reach both; how it ends after the end of the run counts ----
