@@ -1,5 +1,5 @@
 /* tutti-bench peers --install: PyTorch, in a virtual environment of its
- * own, for --peer of compute and step; or MXNet, for that of kv.
+ * own, for --peer of compute, step, pipeline and data; or MXNet, for that of kv.
  *
  * The environment is made as FOLDER.part, what is in it is tried, and then it is renamed: what is
  * called FOLDER is complete, whenever this program or the machine stops. FOLDER.log has what pip

@@ -88,8 +88,8 @@ typedef struct tutti_attach_options {
      * 60. At most 1e6. */
     double setup_timeout_s;
     /* An allreduce of more than this many MB (10^6 bytes) is cut into chunks, between which others
-     * may go, and which the concurrent design spreads over its lanes. 0: TUTTI_CHUNK_MB, or 1.05; below
-     * 0: none is cut. */
+     * may go, and which the concurrent design spreads over its lanes. 0: TUTTI_CHUNK_MB, or 1.05, or what
+     * rules:FILE says; below 0: none is cut. */
     double chunk_mb;
 } tutti_attach_options;
 
