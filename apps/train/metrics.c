@@ -35,9 +35,10 @@ static const struct {
     [LOSS] = {"tutti_step_loss", "gauge", "", NULL, "Loss of rank 0's images of the last step."},
     [RATE] = {"tutti_learning_rate", "gauge", "", NULL, "Learning rate of the last step."},
     [STEP_S] = {"tutti_step_seconds", "gauge", "", "seconds", "Duration of the last step."},
-    [IMAGES] = {"tutti_images_per_second", "gauge", "", NULL, "Images of all ranks per second."},
+    [IMAGES] = {"tutti_images_per_second", "gauge", "", NULL,
+        "Images of all ranks per second; with a store of keys, of the first client."},
     [HIDDEN] = {"tutti_hidden_ratio", "gauge", "", "ratio",
-        "Share of communication behind computation in the last step."},
+        "Share of communication behind computation in all steps so far."},
     [TRAIN_LOSS] = {"tutti_train_loss", "gauge", "", NULL,
         "Mean training loss at the last evaluation."},
     [TEST_LOSS] = {"tutti_test_loss", "gauge", "", NULL, "Test loss of the last evaluation."},
@@ -106,11 +107,13 @@ void tutti_metrics_on_start(tutti_metrics *m, const tutti_report_start *s)
     m->value[STEPS_ALL] = (double)s->steps;
 }
 
+/* Not the type "info" of OpenMetrics: the text format of Prometheus does not have it. */
 static void print_all(tutti_metrics *m, FILE *out)
 {
     if (m->labels)
         fprintf(out,
-            "# TYPE tutti_run info\n# HELP tutti_run What is trained.\ntutti_run_info{%.*s} 1\n",
+            "# TYPE tutti_run_info gauge\n# HELP tutti_run_info What is trained.\n"
+            "tutti_run_info{%.*s} 1\n",
             (int)strlen(m->labels) - 1, m->labels);
     for (int i = 0; i < VALUES; i++) {
         if (!isfinite(m->value[i])) continue;

@@ -99,14 +99,15 @@ trains 2 "${run[@]}" --steps 6 --report "$dir/one.html" --metrics "$dir/one.prom
 same_events "$dir/boards/one" "$dir/json"
 cp "$dir/json" "$dir/one.json"
 # Each family of metrics has a type before its one sample, names are theirs, and the end is marked; numbers are those of the JSON.
+# A type that the text format of Prometheus does not know (info) would make node_exporter refuse the file.
 perl -e 'my ($family, $type, %v); while (<STDIN>) { chomp;
     if (/^# TYPE (\w+) (\w+)$/) { die "no sample of $family" if $type; ($family, $type) = ($1, $2) }
     elsif (/^# (HELP|UNIT) (\w+) ./) { die $_ unless $2 eq $family; die $_ if $1 eq "UNIT" && $family !~ /_(seconds|ratio)$/ }
     elsif (/^# EOF$/) { die "no sample" if $type; die "more" unless eof STDIN; $v{end} = 1 }
     elsif (/^(\w+)(\{(\w+="([^"\\]|\\.)*",?)+\})? ([-+.e0-9]+)$/) { my ($name, $value) = ($1, $5);
-        my %suffix = (counter => "_total", info => "_info", gauge => ""); die $_ unless $name eq $family . $suffix{$type}; $v{$name} = $value; $type = "" }
+        my %suffix = (counter => "_total", gauge => ""); die "the type $type" unless exists $suffix{$type}; die $_ unless $name eq $family . $suffix{$type}; $v{$name} = $value; $type = "" }
     else { die "not OpenMetrics: $_" } }
-    die "no end" unless $v{end}; die "steps" unless $v{tutti_steps_total} == 6; die "accuracy" unless abs($v{tutti_test_accuracy_ratio} - $ARGV[0]) < 1e-9' \
+    die "no end" unless $v{end}; die "steps" unless $v{tutti_steps_total} == 6; die "the run" unless $v{tutti_run_info} == 1; die "accuracy" unless abs($v{tutti_test_accuracy_ratio} - $ARGV[0]) < 1e-9' \
     "$(field test_accuracy)" < "$dir/one.prom" || { fail "--metrics"; cat "$dir/one.prom"; }
 refuses 1 '--tensorboard .*one.html/board: cannot be created: Not a directory' cifar 1 "${run[@]}" --steps 1 --tensorboard "$dir/one.html/board"
 refuses 1 'no/where' cifar 1 "${run[@]}" --steps 1 --metrics "$dir/no/where"
