@@ -34,6 +34,7 @@ struct tutti_report {
     int64_t first_step;
     int bar_drawn;               /* the cursor is after a bar */
     int members_column;          /* of the table */
+    int started;                 /* page and metrics are of this run */
     int json_failed, csv_failed; /* errno of the first failure */
     tutti_status page_failed, metrics_failed;
 };
@@ -457,6 +458,7 @@ tutti_status tutti_report_open(const tutti_report_options *options, tutti_report
 
 void tutti_report_on_start(tutti_report *report, const tutti_report_start *start)
 {
+    report->started = 1;
     if (report->json) {
         json_t *event = with_membership(report, start_event(start));
         if (report->options.membership)
@@ -637,10 +639,10 @@ tutti_status tutti_report_close(tutti_report *report, int continues)
     if (report->csv_failed && !status)
         status = tutti_fail(TUTTI_ERR_IO, "--csv %s: could not be written: %s", report->csv_path,
             strerror(report->csv_failed));
-    if (report->page && !report->page_failed && !status)
+    if (report->page && !report->page_failed && report->started)
         report->page_failed = tutti_page_end(report->page, continues);
     if (!status) status = report->page_failed;
-    if (report->metrics && !report->metrics_failed)
+    if (report->metrics && !report->metrics_failed && report->started)
         report->metrics_failed = tutti_metrics_write(report->metrics);
     if (!status) status = report->metrics_failed;
     const tutti_status board = tutti_tensorboard_close(report->board);

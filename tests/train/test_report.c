@@ -295,6 +295,56 @@ START_TEST(failures_come_out)
 }
 END_TEST
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static const char *read_text(const char *path)
+{
+    static char text[65536];
+    FILE *file = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* A run that cannot start leaves the page and the metrics of an earlier one; when another file cannot be written, the
+ * page still says how the run has ended. */
+START_TEST(files_of_runs_that_fail)
+{
+    static const char earlier[] = "of an earlier run\n";
+    char page[] = "/tmp/tutti-report-page-XXXXXX", metrics[] = "/tmp/tutti-report-prom-XXXXXX";
+    tutti_report *report;
+    close(mkstemp(page));
+    close(mkstemp(metrics));
+    write_text(page, earlier);
+    write_text(metrics, earlier);
+    tutti_report_options options = {.active = 1,
+        .style = TUTTI_REPORT_QUIET,
+        .page = page,
+        .metrics = metrics,
+        .tensorboard = "/dev/null/board"};
+    ck_assert_int_eq(tutti_report_open(&options, &report), TUTTI_ERR_IO);
+    ck_assert_str_eq(read_text(page), earlier);
+    ck_assert_str_eq(read_text(metrics), earlier);
+    if (access("/dev/full", W_OK) == 0) {
+        options.tensorboard = NULL;
+        options.json = "/dev/full";
+        ck_assert_ok(tutti_report_open(&options, &report));
+        report_all(report);
+        ck_assert_int_eq(tutti_report_close(report, 0), TUTTI_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(read_text(page), "The run has ended"));
+        ck_assert_ptr_null(strstr(read_text(page), "http-equiv='refresh'"));
+        ck_assert_ptr_nonnull(strstr(read_text(metrics), "tutti_steps_total 6\n"));
+    }
+    unlink(page);
+    unlink(metrics);
+}
+END_TEST
+
 int main(void)
 {
     close(mkstemp(json_path));
@@ -308,6 +358,7 @@ int main(void)
     tcase_add_test(tcase, times);
     tcase_add_test(tcase, other_ranks_are_silent);
     tcase_add_test(tcase, failures_come_out);
+    tcase_add_test(tcase, files_of_runs_that_fail);
     int failed = testing_run(suite);
     remove(json_path);
     return failed;
