@@ -52,7 +52,8 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     const tutti_step_options *recipe = &workload->recipe;
     const tutti_layout *l = &session->options.layout;
     char layout[TUTTI_LAYOUT_TEXT], layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
-    char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT];
+    char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT], frozen[32] = "";
+    const char *freeze = session->options.rates.freeze; /* these layers have no sums */
     const int given = *tutti_layout_print(&l->placement, layout) != '\0';
     const tutti_session_transport *carrier = session->transport;
     if (l->link_bytes_per_s > 0)
@@ -60,11 +61,14 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
     if (recipe->codec && recipe->codec->compresses)
         tutti_codec_print(recipe->codec, recipe->codec_value, wire);
+    if (freeze)
+        snprintf(frozen, sizeof frozen, " freeze=%016" PRIx64,
+            (uint64_t)XXH3_64bits(freeze, strlen(freeze)));
     tutti_status status = describe_hosts(session->exchange, hosts);
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
-        " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
+        " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d%s"
         " wire=%s precision=%s device=%s%s%s%s transport=%s workers=%d ranks=%d layout=%s "
         "stage_layers=%s "
         "link_mbit=%s micro_batches=%d pipeline=%s hosts=%s "
@@ -74,7 +78,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         recipe->accumulate > 1 ? recipe->accumulate : 1,
         recipe->rule ? recipe->rule->name : tutti_update_sgd.name,
         tutti_strategy_print(recipe->strategy, &recipe->settings, strategy), recipe->clip_norm > 0,
-        recipe->average_decay > 0, wire, tutti_dtype_name(recipe->precision),
+        recipe->average_decay > 0, frozen, wire, tutti_dtype_name(recipe->precision),
         tutti_device_name(session->place.device),
         session->options.cuda_aware     ? "+aware"
         : session->place.collects_there ? "+nccl"

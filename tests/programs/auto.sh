@@ -56,8 +56,8 @@ same_as_fixed 2
 automatic 2 --bucket-mb 2 --tuning-time 0 --wire bf16 --tuning "$dir/tuning.json"
 says 'leave no time'
 
-# So is another transport, and another place of the communication thread.
-for other in "--transport mesh" "--comm-core none"; do
+# So is another transport, another place of the communication thread, and a layer without a sum.
+for other in "--transport mesh" "--comm-core none" "--freeze fc1"; do
     # shellcheck disable=SC2086
     automatic 2 --bucket-mb 2 --tuning-time 0 $other --tuning "$dir/tuning.json"
     says 'leave no time'
