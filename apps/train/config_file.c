@@ -154,7 +154,9 @@ json_t *tutti_train_config_object(const tutti_train_options *o)
 {
     static const char files[] = "Files and messages"; /* the heading of what a run writes */
     static const char read[] = "init-from"; /* is behind it, and is a file that a run reads */
-    char *text = tutti_conf_text(&o->conf, o), *at = text;
+    tutti_train_options given = *o;
+    if (o->elastic.batch_given) given.batch = o->elastic.batch_given;
+    char *text = tutti_conf_text(&o->conf, &given), *at = text;
     json_t *object = text ? json_object() : NULL;
     int written = 0;
     for (const tutti_setting *s = o->conf.settings; object && at && *at; s++) {

@@ -117,6 +117,7 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
     e->id = start.self.id;
     e->least = start.least;
     e->images = o->elastic.batch_global ? start.ranks * o->batch : 0;
+    o->elastic.batch_given = o->elastic.batch_global ? o->batch : 0;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
     options.door = door;
     if (!door) status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);

@@ -87,6 +87,8 @@ $again" ] || fail "computed again: $again; in --json: $(grep '"again"' "$dir/jso
     repeated=$(perl -ne 'if (/"event":"step".*"step":(\d+).*"membership":(\d+)/) { $m{$1} = $2; $n++ }
         END { for (sort { $a <=> $b } keys %m) { $steps++; die if $_ != $steps || $m{$_} < $was; $was = $m{$_} } print $n - $steps }' "$dir/json")
     [ -n "$repeated" ] && { [ "$victim" = 0 ] || [ "$repeated" = $((${again//$'\n'/+})) ]; } || fail "steps in --json: $repeated again, not $again"
+    # --config takes these options: with the images of a rank at the start.
+    [ "$(sed -n 's/.*"event":"options".*"batch":"\([0-9]*\)".*/\1/p' "$dir/json" | sort -u)" = 4 ] || fail "options in --json: $(grep '"event":"options"' "$dir/json")"
     last=$(sed -n 's/.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
     while read -r next step; do
         batch=$([ "$rule" = rank ] && echo 4 || echo $((12 / ranks)))
