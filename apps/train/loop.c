@@ -34,6 +34,7 @@ typedef struct loop {
     int64_t replica_checks;
     int64_t lost;              /* the first step whose loss on this rank was not finite; 0: none */
     int64_t saved;             /* the step of the last checkpoint; 0: none */
+    int64_t saved_here;        /* the same, since the ranks were last changed */
     tutti_timetable timetable; /* of rank 0; for --checkpoint-minutes */
     int64_t look;              /* the step at which rank 0 looks at it; 0: never */
     int better;                /* the last evaluation was the best one */
@@ -447,7 +448,7 @@ static tutti_status save(loop *l, int64_t done, int *together)
     if (!status) status = gather_sums(l, done);
     if (!status) status = tutti_saver_save(l->s, done, 0, together);
     if (status) return status;
-    l->saved = done;
+    l->saved = l->saved_here = done;
     tutti_timetable_saved(&l->timetable, done, tutti_clock_s());
     if (l->s->elastic) l->s->elastic->saved = done;
     if (l->s->elastic) l->s->elastic->saved_s = l->timetable.saved_s;
@@ -484,15 +485,21 @@ static tutti_status save_lost_best(loop *l, int *together)
     return status ? status : save_best(l, s->first_step, together);
 }
 
-/* What is left to do when a signal ends the run: also before the first step, if ranks have changed since the last
- * checkpoint. */
+/* When a signal ends the run: also before the first step, if ranks have changed since the last checkpoint. */
+static int saves_last(const loop *l, int64_t done)
+{
+    const tutti_trainer *s = l->s;
+    return s->options->checkpoint.file &&
+           (done > s->first_step ? done > l->saved_here : s->restored && done > l->saved);
+}
+
+/* What is left to do then. */
 static agenda find_last(loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
     return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
         .check = l->s->session.placement.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
-        .save =
-            o->checkpoint.file && (done > l->s->first_step || (l->s->restored && done > l->saved))};
+        .save = saves_last(l, done)};
 }
 
 /* Rank 0 reports how the run ended. */
@@ -540,10 +547,10 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
     tutti_status status = TUTTI_OK;
     if (due.trace) status = tutti_tracer_write(&l->tracer);
     if (!status && due.check) status = check_replicas(l, done, together);
-    int ends = done >= l->s->last_step;
     if (!status && due.evaluate) status = evaluate(l, done, together);
     if (!status) *together = 0; /* what fails from here on may fail on one rank */
-    if (!status && !ends && done >= l->s->last_step && tutti_tracer_cut(&l->tracer, done))
+    if (l->signal) due.save = saves_last(l, done);
+    if (!status && (l->signal || done >= l->s->last_step) && tutti_tracer_cut(&l->tracer, done))
         status = tutti_tracer_write(&l->tracer);
     if (!status && due.save) status = save(l, done, together);
     if (!status && due.evaluate) status = save_best(l, done, together);

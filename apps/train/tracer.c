@@ -115,5 +115,6 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
     tutti_exchange_set_activity(s->session.exchange, NULL, 0);
     if (t->status == TUTTI_ERR_COMM || t->status == TUTTI_ERR_TIMEOUT) status = t->status;
     if (!status) report_trace(t);
+    t->due = -1;
     return status;
 }

@@ -15,7 +15,7 @@
 typedef struct tutti_tracer {
     tutti_trainer *trainer;
     int64_t first, last; /* steps, from 1 */
-    int64_t due;         /* written after this step; -1: nothing is traced */
+    int64_t due;         /* written after this step; -1: nothing is left to write */
     tutti_clock_sample before;
     tutti_status status; /* of writing; the same on all ranks */
 } tutti_tracer;

@@ -44,6 +44,17 @@ wait $pid || { fail "a rank dies while a disk never ends: status $?"; cat "$dir/
 [ -s "$dir/hangs" ] && grep -q 'rank number 0 has ended with status 1' "$dir/out" && grep -q '1 rank goes on' "$dir/out" &&
     grep -q 'this rank cannot continue.*the others do without it' "$dir/out" || { fail "a disk that never ends, and a death"; cat "$dir/out"; }
 
+# A signal meanwhile: the step that is being saved is not saved again, in place of FILE.1.
+LD_PRELOAD="$slow" SLOW_DISK_S=1 "$apps/tutti-cifar" "${run[@]}" --steps 1000 --checkpoint-every 3 --checkpoint "$dir/once" --json "$dir/json" > "$dir/out" 2>&1 &
+pid=$!
+for _ in {1..300}; do
+    [ -n "$(find "$dir" -name 'once*' ! -name '*.lock' | head -n 1)" ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] && [ "$(grep -c '"event":"checkpoint"' "$dir/json")" = 1 ] || { fail "a signal while a checkpoint is written"; cat "$dir/out"; grep '"event":"[ci]' "$dir/json"; }
+
 # A folder that goes away meanwhile: saving fails on rank 0, and all ranks end in order.
 mkdir "$dir/folder"
 cifar 2 --data "$dir/data" --model mlp --batch 20 --lr 0.02 --epochs 100000 --timeout 20 --checkpoint "$dir/folder/x" &

@@ -105,6 +105,9 @@ cifar 2 "${run[@]}" --epochs 9 --lr 0 --patience 2 --checkpoint "$dir/still" --t
 says 'the run ends after step 60: no better test accuracy in 2 evaluations since step 20'
 [ "$(field steps)" = 60 ] && [ "$(grep -c '"event":"eval"' "$dir/json")" = 3 ] || fail "ended after $(field steps) steps"
 [ -s "$dir/spans" ] || fail "no trace"
+cifar 1 "${run[@]}" --batch 10 --epochs 9 --lr 0 --patience 1 --trace "$dir/spans" --trace-first 5 --trace-steps 34
+says 'the run ends after step 40'
+[ "$(grep -c 'steps 5 to 38 are traced' "$dir/out")" = 1 ] || { fail "a trace that is due where the run ends"; cat "$dir/out"; }
 cifar 1 "${run[@]}" --epochs 9 --lr 0 --patience 2 --batch 10 --resume "$dir/still" || { fail "status $?"; cat "$dir/out"; }
 says 'nothing is left to train'
 finish
