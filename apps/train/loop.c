@@ -353,6 +353,11 @@ static int passes(const tutti_trainer *s, int64_t done, int64_t every)
     return done / every > before / every || done % every == 0;
 }
 
+static int checks_replicas(const tutti_trainer *s)
+{
+    return s->session.placement.ranks > 1 && s->options->replica_check.word != TUTTI_REPLICA_NEVER;
+}
+
 /* Within a round replicas differ: what looks at weights waits for its end. */
 static agenda find_due(const loop *l, int64_t done)
 {
@@ -361,16 +366,16 @@ static agenda find_due(const loop *l, int64_t done)
     int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
     int64_t epochs = done / s->steps_per_epoch;
     const tutti_conf_int *replica = &o->replica_check, *eval = &o->evaluation.every;
-    int checks = s->session.placement.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
     const tutti_conf_int *every = &o->checkpoint.every;
     if (s->find_rate || (done > s->first_step && !tutti_trainer_ends_round(s, done)))
         return (agenda){.trace = s->session.trace && done == l->tracer.due};
     int due = last || epoch_ends || (!every->word && passes(s, done, every->value));
-    int check = replica->word ? epoch_ends : passes(s, done, replica->value);
+    int save = o->checkpoint.file && due && !is_saved(s, done);
+    int check = replica->word ? epoch_ends || save : passes(s, done, replica->value);
     return (agenda){.trace = s->session.trace && done == l->tracer.due,
-        .check = checks && (last || check),
+        .check = checks_replicas(s) && (last || check),
         .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
-        .save = o->checkpoint.file && due && !is_saved(s, done),
+        .save = save,
         .look = l->look && done >= l->look && done > s->first_step,
         .keep = s->elastic && done > s->first_step && (last || done >= s->elastic->due)};
 }
@@ -424,7 +429,7 @@ static void begin_sums(loop *l)
 }
 
 /* Rank 0 decides by its clock whether a checkpoint is due, and when to decide again. */
-static tutti_status look_at_clock(loop *l, int64_t done, int *save)
+static tutti_status look_at_clock(loop *l, int64_t done, agenda *due)
 {
     tutti_trainer *s = l->s;
     int64_t said[2] = {0};
@@ -432,7 +437,10 @@ static tutti_status look_at_clock(loop *l, int64_t done, int *save)
         said[0] = tutti_timetable_decide(&l->timetable, done, tutti_clock_s(), &said[1]);
     tutti_status status =
         tutti_exchange_broadcast(s->session.exchange, "whether to save", TUTTI_I64, 0, 2, said);
-    *save |= said[0] != 0;
+    if (said[0]) {
+        due->save = 1;
+        due->check |= checks_replicas(s) && s->options->replica_check.word;
+    }
     l->look = said[1];
     return status;
 }
@@ -496,9 +504,8 @@ static int saves_last(const loop *l, int64_t done)
 /* What is left to do then. */
 static agenda find_last(loop *l, int64_t done)
 {
-    const tutti_train_options *o = l->s->options;
     return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
-        .check = l->s->session.placement.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
+        .check = checks_replicas(l->s),
         .save = saves_last(l, done)};
 }
 
@@ -567,7 +574,7 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
         return TUTTI_OK;
     tutti_status status = drain(l, done);
     if (!status && l->early_step) status = tutti_exchange_count(l->s->session.exchange, &l->late);
-    if (!status && due.look) status = look_at_clock(l, done, &due.save);
+    if (!status && due.look) status = look_at_clock(l, done, &due);
     tutti_stopwatch_lap(&l->watch);
     int for_good = !l->s->find_rate && (stop || due.save || done >= l->s->last_step);
     if (!status && (stop || begins_round(l->s, done)))

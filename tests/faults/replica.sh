@@ -43,6 +43,10 @@ for ((round = 0; round < rounds; round++)); do
     damaged "round $round, ${designs[round % ${#designs[@]}]}, collective $number" "${run[@]}" --design "${designs[round % ${#designs[@]}]}"
 done
 
+# A checkpoint within an epoch has been checked, too. It is saved after the first step, whose gradients are numbered as above.
+number=$((first + RANDOM % 6))
+damaged "checkpoints within an epoch, collective $number" "${run[@]}" --checkpoint-every 1
+
 # Nobody looks: the run ends well, with weights that are not those of a right run.
 number=$((first + 9))
 TUTTI_FAULT=rank=0,collective=$number,do=flip trains 2 "${run[@]}" --replica-check never
