@@ -35,6 +35,7 @@ typedef struct loop {
     int64_t lost;              /* the first step whose loss on this rank was not finite; 0: none */
     int64_t saved;             /* the step of the last checkpoint; 0: none */
     int64_t saved_here;        /* the same, since the ranks were last changed */
+    int64_t evaluated;         /* up to this step; -1: the first step's is still to be made */
     tutti_timetable timetable; /* of rank 0; for --checkpoint-minutes */
     int64_t look;              /* the step at which rank 0 looks at it; 0: never */
     int better;                /* the last evaluation was the best one */
@@ -287,7 +288,7 @@ static void compare_with_best(loop *l, int64_t done)
     const int64_t epochs = done / s->steps_per_epoch;
     l->better = 0;
     if (patience->word && !s->options->checkpoint.keep_best) return;
-    if (done <= s->first_step) return;
+    if (done <= s->first_step && !s->owes_evaluation) return;
     if (done != s->steps && (done % s->steps_per_epoch || every->word || epochs % every->value))
         return;
     l->better = !s->best.step || l->found.test_accuracy > s->best.accuracy;
@@ -308,7 +309,8 @@ static void lower_rate(loop *l, int64_t done)
     tutti_trainer *s = l->s;
     const int64_t epoch = done / s->steps_per_epoch, every = s->options->evaluation.every.value;
     tutti_rate_schedule *schedule = &s->rate_schedule;
-    if (done <= s->first_step || done % s->steps_per_epoch || epoch % every) return;
+    if (done <= s->first_step && !s->owes_evaluation) return;
+    if (done % s->steps_per_epoch || epoch % every) return;
     if (!tutti_rate_schedule_evaluated(schedule, done, l->found.test_loss)) return;
     if (tutti_trainer_reports(s) && done < s->steps)
         tutti_log(TUTTI_LOG_INFO,
@@ -328,6 +330,10 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
     if (!status && !l->signal) compare_with_best(l, done);
     if (!status && !l->signal && tutti_rate_schedule_waits(l->s->rate_schedule.kind))
         lower_rate(l, done);
+    if (!status && !l->signal) {
+        l->evaluated = done;
+        l->s->owes_evaluation = 0;
+    }
     tutti_tally_close(&tally);
     return status;
 }
@@ -342,7 +348,7 @@ typedef struct agenda {
 /* A run that has nothing to train does not replace its checkpoint with an identical one. */
 static int is_saved(const tutti_trainer *s, int64_t done)
 {
-    return s->resumed_here && !s->restored && done == s->first_step;
+    return s->resumed_here && !s->restored && !s->owes_evaluation && done == s->first_step;
 }
 
 /* Whether a multiple of `every` is in the round that has just ended. */
@@ -388,7 +394,8 @@ static tutti_status check_replicas(loop *l, int64_t done, int *together)
     return status;
 }
 
-/* Within an epoch a checkpoint has the sums of every replica, which its first stage has; elsewhere none. */
+/* Within an epoch, and at its end before the evaluation, a checkpoint has the sums of every replica, which its first
+ * stage has; elsewhere none. */
 static tutti_status gather_sums(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
@@ -396,7 +403,7 @@ static tutti_status gather_sums(loop *l, int64_t done)
     int replica = p->own.global_replica, replicas = p->global_replicas;
     free(s->sums.value);
     s->sums = (tutti_epoch_sums){0};
-    if (done % s->steps_per_epoch == 0) return TUTTI_OK;
+    if (done % s->steps_per_epoch == 0 && !s->owes_evaluation) return TUTTI_OK;
     double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
     s->sums = (tutti_epoch_sums){replicas, value};
@@ -417,7 +424,7 @@ static void begin_sums(loop *l)
     const tutti_trainer *s = l->s;
     const tutti_epoch_sums *had = &s->sums;
     if (!had->replicas) return;
-    l->epoch = s->first_step / s->steps_per_epoch;
+    l->epoch = (s->first_step - 1) / s->steps_per_epoch;
     const tutti_placement *p = &s->session.placement;
     const int replica = p->own.global_replica;
     int same = had->replicas == p->global_replicas;
@@ -557,6 +564,8 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
     if (!status && due.evaluate) status = evaluate(l, done, together);
     if (!status) *together = 0; /* what fails from here on may fail on one rank */
     if (l->signal) due.save = saves_last(l, done);
+    if (l->signal && l->evaluated < done && find_due(l, done).evaluate)
+        l->s->owes_evaluation = 1; /* the run that continues makes it */
     if (!status && (l->signal || done >= l->s->last_step) && tutti_tracer_cut(&l->tracer, done))
         status = tutti_tracer_write(&l->tracer);
     if (!status && due.save) status = save(l, done, together);
@@ -601,7 +610,9 @@ static tutti_status run_steps(loop *l, int *together)
     tutti_status status = TUTTI_OK;
     int stop = 0;
     tutti_stopwatch_start(&l->watch);
-    if (s->first_step >= s->last_step) return pause_here(l, s->first_step, 0, together);
+    if (s->owes_evaluation) s->owes_evaluation = find_due(l, s->first_step).evaluate;
+    if (s->owes_evaluation || s->first_step >= s->last_step)
+        status = pause_here(l, s->first_step, 0, together);
     for (int64_t step = s->first_step; step < s->last_step && !status && !stop; step++) {
         *together = 0;
         status = train_step(l, step, &stop);
@@ -682,6 +693,7 @@ tutti_status tutti_loop_run(
         trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
     begin_sums(&l);
+    l.evaluated = trainer->owes_evaluation ? -1 : trainer->first_step;
     if (trainer->elastic) l.saved = trainer->elastic->saved;
     if (!trainer->options->checkpoint.minutes.word) {
         l.timetable.every_s = 60 * trainer->options->checkpoint.minutes.value;

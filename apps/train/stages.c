@@ -253,11 +253,12 @@ static tutti_status share_sums(tutti_trainer *s)
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    enum { NUMBERS = 10 };
+    enum { NUMBERS = 11 };
     tutti_rate_plateau *plateau = &s->rate_schedule.plateau;
     tutti_train_elastic *e = s->elastic;
     int64_t first[NUMBERS] = {s->first_step, s->outputs.resumed_here, s->best.step, s->best.since,
-        0, plateau->since, plateau->drops, 0, e ? e->saved : 0, e ? e->origin : 0};
+        0, plateau->since, plateau->drops, 0, e ? e->saved : 0, e ? e->origin : 0,
+        s->owes_evaluation};
     memcpy(&first[4], &s->best.accuracy, sizeof s->best.accuracy);
     memcpy(&first[7], &plateau->best, sizeof plateau->best);
     tutti_status status = tutti_trainer_broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
@@ -271,6 +272,7 @@ static tutti_status share_weights(tutti_trainer *s)
     memcpy(&plateau->best, &first[7], sizeof plateau->best);
     if (e) e->saved = first[8];
     if (e) e->origin = first[9];
+    s->owes_evaluation = first[10] && !s->options->evaluation.only;
     const tutti_conf_int *patience = &s->options->evaluation.patience;
     if (s->options->evaluation.only || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;

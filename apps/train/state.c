@@ -52,7 +52,8 @@ static const struct {
     {"lr-scale", BETTER_EQUAL, 0, "none"}, {"cutmix", BETTER_EQUAL, 0, "none"},
     {"micro-batches", BETTER_EQUAL, 0, NULL}, {"split", BETTER_EQUAL, 0, NULL}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
-                  plateau_key[] = "plateau", engines_key[] = "engines";
+                  plateau_key[] = "plateau", engines_key[] = "engines", owed_key[] = "evaluation",
+                  owed_word[] = "to be made";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
                   best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
 static const char plateau_format[] =
@@ -271,7 +272,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     const tutti_rate_plateau *plateau = &s->rate_schedule.plateau;
     char *sums = NULL, *engines = NULL;
     tutti_description_text about = {.names = NULL};
-    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 6];
+    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 7];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
@@ -291,6 +292,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
             plateau->drops);
         pair[pairs++] = (tutti_checkpoint_pair){plateau_key, plateau_text};
     }
+    if (s->owes_evaluation) pair[pairs++] = (tutti_checkpoint_pair){owed_key, owed_word};
     if (s->sums.replicas) {
         sums = write_sums(s);
         if (!sums) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
@@ -499,6 +501,7 @@ tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, in
     if (!status && list) status = tutti_checkpoint_load(checkpoint, tensors, list);
     if (!status) status = read_sums(s, checkpoint);
     if (!status) *step = done;
+    s->owes_evaluation = !status && tutti_checkpoint_value(checkpoint, owed_key);
     if (!status) status = read_best(checkpoint, path, &best);
     if (!status && (s->options->checkpoint.keep_best || !s->options->evaluation.patience.word))
         s->best = best;

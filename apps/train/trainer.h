@@ -70,6 +70,7 @@ typedef struct tutti_trainer {
     int resumed_here;    /* from the file of --checkpoint; known to all ranks */
     tutti_train_best best;
     tutti_epoch_sums sums; /* at the step of the checkpoint */
+    int owes_evaluation;   /* a signal skipped that of the checkpoint's step, or cut it short */
     /* On rank 0 of a pipeline while it saves: copies of the tensors that other stages have, by their
      * place in the list of weights; NULL elsewhere */
     void **elsewhere;

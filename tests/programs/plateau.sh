@@ -28,6 +28,36 @@ done
 cifar 2 "${run[@]}" --epochs 8 --resume "$dir/whole" || { fail "status $?"; cat "$dir/out"; }
 grep -q 'the learning rate is 1.25e-21 after step 140: the test loss was no better than 2.* in 2 evaluations' "$dir/out" || { fail "nobody says that the rate is lower"; cat "$dir/out"; }
 
+# ---- a signal before or during an evaluation, which takes long: the run that goes on makes it first
+mkdir "$dir/long"
+cp "$dir/data"/data_batch_* "$dir/long"
+for _ in {1..200}; do cat "$dir/data/test_batch.bin"; done > "$dir/long/test_batch.bin"
+long=(--data "$dir/long" --model cifar-quick --batch 5 --lr 1e-20 --rate-schedule plateau --plateau-patience 1 --plateau-factor 0.5
+    --epochs 3 --keep-best --patience 9)
+rm -f "$dir/json"
+trains 2 "${long[@]}" --checkpoint "$dir/long.whole"
+wanted=$(rates)
+[ "$wanted" = " 40 1e-20 20 5e-21 " ] || fail "rates: $wanted"
+evaluations() { sed -n 's/.*"event":"eval"\(.*"step":[0-9]*\).*\("train_loss".*\)/\1 \2/p' "$dir/json"; }
+made=$(evaluations)
+for step in 20 40 60; do
+    rm -f "$dir/json"
+    "$mpirun" -np 2 "$apps/tutti-cifar" "${long[@]}" --checkpoint "$dir/long.$step" --quiet --json "$dir/json" > "$dir/out" 2>&1 &
+    launcher=$!
+    for _ in {1..3000}; do
+        grep -qs "\"event\":\"step\".*\"step\":$step," "$dir/json" && break
+        sleep 0.02
+    done
+    kill -TERM "$(pgrep -f "^$apps/tutti-cifar .*--checkpoint $dir/long.$step " | head -n 1)"
+    status=0
+    wait $launcher || status=$?
+    [ $status = 143 ] && ! grep -q "\"event\":\"eval\".*\"step\":$step," "$dir/json" || { fail "a signal in the evaluation after step $step: status $status"; cat "$dir/out"; }
+    trains 2 "${long[@]}" --checkpoint "$dir/long.$step" --resume "$dir/long.$step"
+    cmp "$dir/long.whole" "$dir/long.$step" && cmp "$dir/long.whole.best" "$dir/long.$step.best" || fail "no evaluation after step $step: another checkpoint"
+    [ "$(rates)" = "$wanted" ] || fail "no evaluation after step $step: rates $(rates)"
+    [ "$(evaluations)" = "$made" ] || { fail "other evaluations than those of a run that went on:"; diff <(echo "$made") <(evaluations); }
+done
+
 # ---- while the loss falls, the rate stays
 rm "$dir/json"
 trains 2 "${model[@]}" --lr 0.02 --rate-schedule plateau --plateau-patience 1 --epochs 2
