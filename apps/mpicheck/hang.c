@@ -22,6 +22,7 @@ static mpicheck_item *read_items(mpicheck_frame *frame, int *count)
         item->peer = (int)mpicheck_frame_get(frame);
         item->tag = (int)mpicheck_frame_get(frame);
         item->sequence = (uint64_t)mpicheck_frame_get(frame);
+        item->number = (uint64_t)mpicheck_frame_get(frame);
         item->bytes = mpicheck_frame_get(frame);
         item->call = strdup(mpicheck_frame_get_text(frame));
         item->site = (int)mpicheck_frame_get(frame);
@@ -107,35 +108,27 @@ static bool on_its_way(const mpicheck_judge *judge, const mpicheck_item *item, i
     return false;
 }
 
-static bool is_same(const mpicheck_item *a, const mpicheck_item *b)
-{
-    return a->comm == b->comm && a->peer == b->peer && a->tag == b->tag && a->site == b->site &&
-           !strcmp(a->call, b->call);
-}
-
-/* How many of the rank's receives may take a message that this one may take, too. A probe is not among its pending
- * ones. */
+/* How many of the rank's receives may take a message before this one does: those that were posted earlier. */
 static int64_t rivals(const mpicheck_blocked_call *blocked, const mpicheck_item *item)
 {
     int64_t n = 0;
-    bool listed = false;
     for (int i = 0; i < blocked->pendings; i++) {
         const mpicheck_item *other = &blocked->pending[i];
-        listed |= is_same(other, item);
-        n += other->kind == MPICHECK_ITEM_RECV && other->comm == item->comm &&
+        n += other->kind == MPICHECK_ITEM_RECV && other->number < item->number &&
+             other->comm == item->comm &&
              (other->peer == -1 || item->peer == -1 || other->peer == item->peer) &&
              (other->tag == -1 || item->tag == -1 || other->tag == item->tag);
     }
-    return n + !listed;
+    return n;
 }
 
-/* Whether a message for this receive was sent, and no other receive can have taken it: MPI has to deliver it, even if
- * its sender waits for something else, has freed the request or finalizes. */
+/* Whether a message for this receive was sent, and no earlier receive can take it: MPI has to deliver it, even if its
+ * sender waits for something else, has freed the request or finalizes. */
 static bool is_sent(mpicheck_judge *judge, int rank, const mpicheck_item *item)
 {
     const mpicheck_rank *r = &judge->ranks[rank];
     if (item->kind != MPICHECK_ITEM_RECV || r->unpaired || !r->blocked_calls) return false;
-    return mpicheck_tracker_sent(judge, item, rank) >= rivals(r->blocked_calls, item);
+    return mpicheck_tracker_sent(judge, item, rank) > rivals(r->blocked_calls, item);
 }
 
 static bool rank_alive(const mpicheck_rank *rank)

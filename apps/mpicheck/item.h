@@ -20,6 +20,7 @@ typedef struct mpicheck_item {
     int peer;          /* world rank; -1: any of the communicator */
     int tag;           /* -1: MPI_ANY_TAG */
     uint64_t sequence; /* of a collective */
+    uint64_t number;   /* of a receive: pairing.h; of a probe: UINT64_MAX */
     int64_t bytes;
     const char *call; /* the MPI function that started it */
     int site;

@@ -120,7 +120,7 @@ void mpicheck_request_made(MPI_Request handle, const mpicheck_request *what)
         if (!request) abort();
         *request = *what;
         request->handle = handle;
-        request->number = number;
+        request->item.number = number;
         request->times = 1;
         if (request->active) use_memory(request);
         if (request->comm) mpicheck_comm_hold(request->comm);
@@ -152,7 +152,7 @@ void mpicheck_request_started(MPI_Request handle)
         request->active = true;
         request->complete = false;
         use_memory(request);
-        request->number = mpicheck_pairing_posted(&request->item, request->data);
+        request->item.number = mpicheck_pairing_posted(&request->item, request->data);
         if (request->buffer)
             request->content =
                 mpicheck_request_content(request->buffer, request->count, request->type);
@@ -196,7 +196,7 @@ static void over(mpicheck_request *request, const MPI_Status *status)
     if (status) compare_content(request);
     if (request->item.kind != MPICHECK_ITEM_RECV) return;
     if (status)
-        mpicheck_pairing_received(request->number,
+        mpicheck_pairing_received(request->item.number,
             mpicheck_comm_world(request->comm, status->MPI_SOURCE), status->MPI_TAG);
     else
         mpicheck_pairing_lost();
@@ -317,11 +317,16 @@ static void visit_pending(void *value, void *with)
     const mpicheck_request *request = value;
     const visitor *v = with;
     int complete = 0;
+    MPI_Status status;
     if (!request->active || request->complete) return;
     /* With several threads, another one may be completing this very request: its handle is not touched. */
     if (!mpicheck_process_self()->threads)
-        PMPI_Request_get_status(request->handle, &complete, MPI_STATUS_IGNORE);
-    if (!complete) v->visit(request, v->with);
+        PMPI_Request_get_status(request->handle, &complete, &status);
+    if (!complete)
+        v->visit(request, v->with);
+    else if (request->item.kind == MPICHECK_ITEM_RECV) /* its message is no longer under way */
+        mpicheck_pairing_received(request->item.number,
+            mpicheck_comm_world(request->comm, status.MPI_SOURCE), status.MPI_TAG);
 }
 
 void mpicheck_request_each(void (*visit)(const mpicheck_request *request, void *with), void *with)

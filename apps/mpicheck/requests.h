@@ -28,7 +28,6 @@ typedef struct mpicheck_request {
     mpicheck_used used; /* the memory that it uses while it is active; the request owns it */
     int busy; /* its place among those that use memory now, from 1 on; 0: not among them */
     mpicheck_signature data; /* of a message */
-    uint64_t number;         /* of an active receive: pairing.h */
     MPI_Request handle;
     /* MPI may use one handle for all requests that complete at once: how many share it, and how
      * many of those are claimed by calls. */

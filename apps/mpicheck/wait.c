@@ -82,6 +82,7 @@ static void put_items(mpicheck_frame *frame, const items *list)
         mpicheck_frame_put(frame, item->peer);
         mpicheck_frame_put(frame, item->tag == MPI_ANY_TAG ? -1 : item->tag);
         mpicheck_frame_put(frame, (int64_t)item->sequence);
+        mpicheck_frame_put(frame, (int64_t)item->number);
         mpicheck_frame_put(frame, item->bytes);
         mpicheck_frame_text(frame, item->call ? item->call : "");
         mpicheck_frame_put(frame, item->site);

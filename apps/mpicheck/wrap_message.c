@@ -302,6 +302,7 @@ static mpicheck_item probed(int peer, int tag, MPI_Comm handle)
         .comm = comm->id,
         .peer = mpicheck_comm_world(comm, peer),
         .tag = tag,
+        .number = UINT64_MAX, /* all receives were posted before */
         .call = mpicheck_call_name(),
         .site = mpicheck_call_site()};
     return item;

@@ -110,6 +110,18 @@ static void waitall(void)
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
 }
 
+/* One of the two messages arrives. */
+static void waitall_one_sent(void)
+{
+    MPI_Request r[2];
+    FIRST SEND(1, 0);
+    SECOND
+    {
+        for (int i = 0; i < 2; i++) MPI_Irecv(y + i, 1, MPI_INT, 0, 0, WORLD, &r[i]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    }
+}
+
 static void probe(void)
 {
     FIRST MPI_Probe(1, 0, WORLD, MPI_STATUS_IGNORE);
@@ -220,6 +232,7 @@ static const check_case cases[] = {
     {"order_of_tags_nok", 2, "deadlock", order_of_tags},
     {"irecv_wait_nok", 3, "deadlock", irecv_wait},
     {"waitall_nok", 2, "deadlock", waitall},
+    {"waitall_one_sent_nok", 2, "deadlock", waitall_one_sent},
     {"probe_nok", 2, "deadlock", probe},
     {"barrier_and_recv_nok", 2, "deadlock", barrier_and_recv},
     {"bcast_and_send_nok", 2, "deadlock", bcast_and_send},
