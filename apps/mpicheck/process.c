@@ -66,9 +66,9 @@ int mpicheck_process_progress(void)
     return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, own.quiet, &flag, MPI_STATUS_IGNORE);
 }
 
-int mpicheck_process_threads(void)
+int mpicheck_process_awake(void)
 {
-    return self.threads ? mpicheck_threads_awake(&own.others) : 1;
+    return mpicheck_threads_awake(&own.others);
 }
 
 void mpicheck_process_obey(void)

@@ -43,7 +43,7 @@ void mpicheck_process_off(bool orderly);
 
 /* Number of the program's threads (neither MPI's nor the tool's) that do not wait for another
  * thread. */
-int mpicheck_process_threads(void);
+int mpicheck_process_awake(void);
 
 /* Lets MPI make progress for other ranks; returns the result of that MPI call. */
 int mpicheck_process_progress(void);

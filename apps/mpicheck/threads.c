@@ -1,18 +1,27 @@
 #include "apps/mpicheck/threads.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+
+/* The next thread that is listed; 0: there are no more. */
+static int next_of(DIR *tasks)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(tasks)))
+        if (entry->d_name[0] != '.') return atoi(entry->d_name);
+    return 0;
+}
 
 mpicheck_threads mpicheck_threads_now(void)
 {
     mpicheck_threads now = {0};
     DIR *tasks = opendir("/proc/self/task");
-    const struct dirent *entry;
     if (!tasks) return now;
-    while (now.count < MPICHECK_THREADS_MOST && (entry = readdir(tasks)))
-        if (entry->d_name[0] != '.') now.id[now.count++] = atoi(entry->d_name);
+    for (int id; now.count < MPICHECK_THREADS_MOST && (id = next_of(tasks));)
+        now.id[now.count++] = id;
     closedir(tasks);
     return now;
 }
@@ -50,8 +59,10 @@ static bool parked(int id)
 
 int mpicheck_threads_awake(const mpicheck_threads *others)
 {
-    mpicheck_threads now = mpicheck_threads_now();
+    DIR *tasks = opendir("/proc/self/task");
     int awake = 0;
-    for (int i = 0; i < now.count; i++) awake += !has(others, now.id[i]) && !parked(now.id[i]);
+    if (!tasks) return INT_MAX;
+    for (int id; (id = next_of(tasks));) awake += !has(others, id) && !parked(id);
+    closedir(tasks);
     return awake > 1 ? awake : 1;
 }

@@ -15,8 +15,8 @@ typedef struct mpicheck_threads {
 mpicheck_threads mpicheck_threads_now(void);
 /* Those of `now` that are not in `before`. */
 mpicheck_threads mpicheck_threads_new(const mpicheck_threads *now, const mpicheck_threads *before);
-/* How many threads are not in `others` and do not wait, without a timeout, for another thread of
- * the process. At least 1: the caller. */
+/* How many threads, of any number, are not in `others` and do not wait, without a timeout, for another
+ * thread of the process. At least 1: the caller. INT_MAX: they cannot be listed. */
 int mpicheck_threads_awake(const mpicheck_threads *others);
 
 #endif

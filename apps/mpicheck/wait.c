@@ -15,8 +15,8 @@
 /* How long a thread spins before it reports that it waits; then how long and how often it tests before it answers
  * that it still waits. */
 static const double quiet_s = 0.05, sure_s = 0.15;
-/* A program that computes this long between two polls is not just polling. */
-static const double busy_s = 0.001;
+/* A program that computes this long between two polls, or this part of all the time, is not just polling. */
+static const double busy_s = 0.001, most_outside = 0.5;
 enum { spins = 500, sure_tests = 50, most_pending = 4096 };
 
 mpicheck_wait mpicheck_wait_for(mpicheck_item item)
@@ -92,7 +92,9 @@ static void put_items(mpicheck_frame *frame, const items *list)
 static void tell(mpicheck_wait *wait)
 {
     items waited = {.wait = wait}, pending = {.wait = wait};
-    int site = mpicheck_call_site(), threads = mpicheck_process_threads();
+    /* Below MPI_THREAD_MULTIPLE no other thread may call MPI while this one is in a call. */
+    int site = mpicheck_call_site(),
+        threads = mpicheck_process_self()->threads ? mpicheck_process_awake() : 1;
     bool paired = mpicheck_pairing_is_certain();
     gather_waited(&waited);
     mpicheck_request_each(gather_pending, &pending);
@@ -112,19 +114,27 @@ static void tell(mpicheck_wait *wait)
     wait->told = true;
 }
 
-/* Answers a question only after further unsuccessful tests, so that a message under way has arrived. */
-static void answer(mpicheck_wait *wait)
+/* Whether it is time to tell the judge, for the first time or in answer to a question: that only after further
+ * unsuccessful tests, so that a message under way has arrived. */
+static bool is_due(mpicheck_wait *wait, double quiet)
 {
     int64_t probe = mpicheck_process_self()->probe;
+    if (!wait->told) {
+        wait->answers = -1;
+        wait->probe = probe;
+        return mpicheck_now() - wait->started >= quiet;
+    }
     if (probe != wait->probe) {
         wait->probe = probe;
         wait->answers = wait->steps;
         wait->started = mpicheck_now();
-    } else if (wait->answers >= 0 && wait->steps - wait->answers >= sure_tests &&
-               mpicheck_now() - wait->started >= sure_s) {
-        wait->answers = -1;
-        tell(wait);
+        return false;
     }
+    if (wait->answers < 0 || wait->steps - wait->answers < sure_tests ||
+        mpicheck_now() - wait->started < sure_s)
+        return false;
+    wait->answers = -1;
+    return true;
 }
 
 void mpicheck_wait_step(mpicheck_wait *wait)
@@ -137,14 +147,7 @@ void mpicheck_wait_step(mpicheck_wait *wait)
         sched_yield();
         return;
     }
-    if (!wait->told) {
-        wait->answers = -1;
-        wait->probe = mpicheck_process_self()->probe;
-        if (wait->item.kind == MPICHECK_ITEM_FINALIZE || mpicheck_now() - wait->started >= quiet_s)
-            tell(wait);
-    } else {
-        answer(wait);
-    }
+    if (is_due(wait, wait->item.kind == MPICHECK_ITEM_FINALIZE ? 0 : quiet_s)) tell(wait);
     usleep(wait->steps < 2 * spins ? 50 : 500);
 }
 
@@ -156,40 +159,63 @@ void mpicheck_wait_end(mpicheck_wait *wait)
     mpicheck_process_post();
 }
 
-/* The polls of this thread. */
+/* The polls of this thread. Times are those of its processor: waiting for one does not count. */
 static __thread struct {
+    bool polls;
     mpicheck_wait wait;
-    double since; /* 0: none */
     uint64_t subject; /* what it polls for */
-    double cpu_s; /* of the thread, and how often it has slept, at the last poll */
+    double first_s;   /* when its polls began, or were last reported */
+    double outside_s; /* that it has spent since between polls */
+    double left_s;    /* when the last poll ended, and how often the thread had slept by then */
     long sleeps;
 } poll;
 
-static void remember(void)
+static double cpu_now(void)
 {
     struct timespec t;
-    struct rusage usage = {0};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    getrusage(RUSAGE_THREAD, &usage);
-    poll.cpu_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-    poll.sleeps = usage.ru_nvcsw;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whether the thread has computed, slept or waited for something since the last poll. Waiting for a processor
- * does not count. */
-static bool did_something_else(void)
+static long sleeps_now(void)
 {
-    double cpu_s = poll.cpu_s;
-    long sleeps = poll.sleeps;
-    remember();
-    return poll.cpu_s - cpu_s > busy_s || poll.sleeps != sleeps;
+    struct rusage usage = {0};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+/* The poll ends. renewed: what comes is measured anew. */
+static void leave_poll(bool renewed)
+{
+    poll.sleeps = sleeps_now();
+    poll.left_s = cpu_now();
+    if (!renewed) return;
+    poll.first_s = poll.left_s;
+    poll.outside_s = 0;
 }
 
 void mpicheck_wait_no_poll(void)
 {
-    if (poll.since == 0) return;
-    mpicheck_wait_end(&poll.wait);
-    poll.since = 0;
+    if (poll.polls) mpicheck_wait_end(&poll.wait);
+    poll.polls = false;
+}
+
+void mpicheck_wait_poll_begins(void)
+{
+    mpicheck_process_obey();
+    if (!poll.polls) return;
+    const double outside_s = cpu_now() - poll.left_s;
+    poll.outside_s += outside_s;
+    if (outside_s > busy_s || sleeps_now() != poll.sleeps) mpicheck_wait_no_poll();
+}
+
+/* Whether the program does something with what is not there yet: this thread computes for most of the time, if only for
+ * a moment between two polls, or others run and may give it something to do. MPI_THREAD_MULTIPLE lets those wait
+ * in calls of their own: there the judge looks at all. */
+static bool is_busy(void)
+{
+    return poll.outside_s > most_outside * (cpu_now() - poll.first_s) ||
+           (!mpicheck_process_self()->threads && mpicheck_process_awake() > 1);
 }
 
 /* A number for what is waited for. */
@@ -206,24 +232,22 @@ static uint64_t subject_of(const mpicheck_wait *wait)
 /* Who polls for several things in turn waits for none of them alone, and does not count as waiting. */
 void mpicheck_wait_polled(mpicheck_wait wait)
 {
-    double limit = mpicheck_process_self()->timeout_s;
+    const double limit = mpicheck_process_self()->timeout_s;
     const uint64_t subject = subject_of(&wait);
-    if (did_something_else() || subject != poll.subject) mpicheck_wait_no_poll();
-    if (poll.since == 0) {
-        poll.since = mpicheck_now();
+    if (subject != poll.subject) mpicheck_wait_no_poll();
+    const bool begins = !poll.polls;
+    if (begins) {
+        poll.polls = true;
         poll.subject = subject;
         poll.wait = wait;
         mpicheck_call_on_other(mpicheck_wait_no_poll); /* polls are calls of one name */
     }
     poll.wait.wanted = wait.wanted;
     poll.wait.steps++;
-    if (limit <= 0 || mpicheck_now() - poll.since < limit) return;
-    if (poll.wait.told) {
-        answer(&poll.wait);
-    } else {
-        poll.wait.answers = -1;
-        poll.wait.probe = mpicheck_process_self()->probe;
+    const bool due = limit > 0 && is_due(&poll.wait, limit);
+    if (due && is_busy())
+        mpicheck_wait_no_poll();
+    else if (due)
         tell(&poll.wait);
-    }
-    remember(); /* reporting takes time, too */
+    leave_poll(begins || due);
 }

@@ -39,8 +39,11 @@ mpicheck_wait mpicheck_wait_requests(mpicheck_wanted wanted, bool any);
 void mpicheck_wait_step(mpicheck_wait *wait);
 void mpicheck_wait_end(mpicheck_wait *wait);
 
-/* After an unsuccessful test or probe by the program itself: a thread that has done nothing else
- * for TUTTI_MPICHECK_TIMEOUT seconds, with the same `wait`, counts as waiting for what that describes. */
+/* A test or probe by the program itself begins; ends the process when the judge orders it. */
+void mpicheck_wait_poll_begins(void);
+/* The test or probe was unsuccessful: a thread that has done little else for TUTTI_MPICHECK_TIMEOUT
+ * seconds, with the same `wait`, counts as waiting for what that describes, while no other thread of the
+ * program runs. */
 void mpicheck_wait_polled(mpicheck_wait wait);
 /* The thread does something else: it no longer polls. */
 void mpicheck_wait_no_poll(void);

@@ -393,7 +393,7 @@ int MPI_Improbe(
 {
     MPICHECK_WRAP(Improbe, (peer, tag, comm, flag, handle, status));
     MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     int rc = PMPI_Improbe(peer, tag, comm, flag, handle, used);
     if (rc == MPI_SUCCESS && *flag) taken(peer, tag, comm, used);
     polled(*flag, peer, tag, comm);
@@ -403,7 +403,7 @@ int MPI_Improbe(
 int MPI_Iprobe(int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     MPICHECK_WRAP(Iprobe, (peer, tag, comm, flag, status));
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     int rc = PMPI_Iprobe(peer, tag, comm, flag, status);
     polled(*flag, peer, tag, comm);
     MPICHECK_RETURN(rc);

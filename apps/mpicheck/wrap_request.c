@@ -37,8 +37,9 @@ static bool held(const ending *e)
 static int not_yet(int *flag, const ending *e)
 {
     *flag = 0;
+    const int rc = mpicheck_process_progress();
     mpicheck_wait_polled(mpicheck_wait_requests(e->wanted, false));
-    return mpicheck_process_progress();
+    return rc;
 }
 
 /* Records whether the thread polls, after a test. */
@@ -140,7 +141,7 @@ int MPI_Waitsome(int count, MPI_Request *requests, int *found, int *indices, MPI
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     MPICHECK_WRAP(Test, (request, flag, status));
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     ending e = ending_of(1, request, status);
     bool waits = held(&e);
     int rc = waits ? not_yet(flag, &e) : PMPI_Test(request, flag, e.statuses);
@@ -153,7 +154,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses)
 {
     MPICHECK_WRAP(Testall, (count, requests, flag, statuses));
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     ending e = ending_of(count, requests, statuses);
     bool waits = held(&e);
     int rc = waits ? not_yet(flag, &e) : PMPI_Testall(count, requests, flag, e.statuses);
@@ -166,7 +167,7 @@ int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuse
 int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status)
 {
     MPICHECK_WRAP(Testany, (count, requests, index, flag, status));
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     ending e = ending_of(count, requests, status);
     int rc = PMPI_Testany(count, requests, index, flag, e.statuses);
     if (rc != MPI_SUCCESS)
@@ -180,7 +181,7 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
 int MPI_Testsome(int count, MPI_Request *requests, int *found, int *indices, MPI_Status *statuses)
 {
     MPICHECK_WRAP(Testsome, (count, requests, found, indices, statuses));
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     ending e = ending_of(count, requests, statuses);
     int rc = PMPI_Testsome(count, requests, found, indices, e.statuses);
     if (rc != MPI_SUCCESS)
@@ -195,7 +196,7 @@ int MPI_Testsome(int count, MPI_Request *requests, int *found, int *indices, MPI
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     MPICHECK_WRAP(Request_get_status, (request, flag, status));
-    mpicheck_process_obey();
+    mpicheck_wait_poll_begins();
     ending e = ending_of(1, &request, status);
     bool waits = held(&e);
     int rc = waits ? not_yet(flag, &e) : PMPI_Request_get_status(request, flag, e.statuses);

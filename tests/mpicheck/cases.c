@@ -8,9 +8,11 @@ int check_rank, check_size;
 static int run(int argc, char **argv, const check_case *one)
 {
     int provided;
-    /* Names of cases with threads begin with "threads_". */
+    /* Names of cases with threads begin with "threads_"; where one thread alone calls MPI, with "funneled_". */
     if (strncmp(one->name, "threads_", 8) == 0)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    else if (strncmp(one->name, "funneled_", 9) == 0)
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     else
         MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);

@@ -285,6 +285,23 @@ static void poller(void)
     }
 }
 
+static void compute_for(double seconds)
+{
+    for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) continue;
+}
+
+/* Rank 0 computes, and looks for a message now and then. */
+static void poller_that_computes(void)
+{
+    int flag = 0;
+    double end = MPI_Wtime() + 9;
+    while (check_rank == 0 && MPI_Wtime() < end) {
+        compute_for(0.0003);
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(WORLD);
+}
+
 /* Rank 0 polls for two in turn: the first waits for it, the second is busy. */
 static void two_polls(void)
 {
@@ -334,6 +351,7 @@ static const check_case cases[] = {
     {"freed_request_ok", 2, NULL, freed_request},
     {"sleeper_ok", 3, NULL, sleeper},
     {"poller_ok", 2, NULL, poller},
+    {"poller_that_computes_ok", 2, NULL, poller_that_computes},
     {"two_polls_ok", 3, NULL, two_polls},
     {"errors_returned_ok", 2, NULL, errors_returned},
 };

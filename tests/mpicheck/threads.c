@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* If set, the library's calls below return late after they have freed a request, so that other threads are sure to
@@ -131,9 +132,97 @@ static void threads_all_receive(void)
     in_threads(receive);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool over;
+
+static void *wait_until_over(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    while (!over) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void end_all(void)
+{
+    pthread_mutex_lock(&lock);
+    over = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void *send_late(void *unused)
+{
+    int x = 1;
+    sleep(3);
+    MPI_Send(&x, 1, MPI_INT, 1 - check_rank, 0, WORLD);
+    return unused;
+}
+
+/* Of more threads than most programs have, the last one computes, and then sends. */
+static void threads_many(void)
+{
+    enum { MANY = 300 };
+    pthread_t threads[MANY + 1];
+    pthread_attr_t small;
+    int x;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 << 10);
+    for (int i = 0; i <= MANY; i++)
+        if (pthread_create(&threads[i], &small, i < MANY ? wait_until_over : send_late, NULL))
+            MPI_Abort(WORLD, 3);
+    MPI_Recv(&x, 1, MPI_INT, 1 - check_rank, 0, WORLD, MPI_STATUS_IGNORE);
+    end_all();
+    for (int i = 0; i <= MANY; i++) pthread_join(threads[i], NULL);
+}
+
+static atomic_bool computed;
+
+static void *compute(void *unused)
+{
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec < end.tv_sec + 9);
+    computed = true;
+    return unused;
+}
+
+/* One thread computes, and another one polls meanwhile. */
+static void funneled_compute(void)
+{
+    pthread_t thread;
+    int flag;
+    if (check_rank == 0) {
+        pthread_create(&thread, NULL, compute, NULL);
+        while (!computed) MPI_Iprobe(MPI_ANY_SOURCE, 0, WORLD, &flag, MPI_STATUS_IGNORE);
+        pthread_join(thread, NULL);
+    }
+    MPI_Barrier(WORLD);
+}
+
+/* One thread polls for ever, and the other one waits for it. */
+static void funneled_waits(void)
+{
+    pthread_t thread;
+    int flag = 0;
+    if (check_rank == 0) {
+        pthread_create(&thread, NULL, wait_until_over, NULL);
+        while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 0, WORLD, &flag, MPI_STATUS_IGNORE);
+        end_all();
+        pthread_join(thread, NULL);
+    }
+    MPI_Barrier(WORLD);
+}
+
 static const check_case cases[] = {
     {"threads_wait_ok", 2, NULL, threads_wait},
     {"threads_testsome_ok", 2, NULL, threads_testsome},
     {"threads_all_receive_nok", 2, "deadlock", threads_all_receive},
+    {"threads_many_ok", 2, NULL, threads_many},
+    {"funneled_compute_ok", 2, NULL, funneled_compute},
+    {"funneled_waits_nok", 2, "deadlock", funneled_waits},
 };
 const check_table check_threads = {cases, sizeof cases / sizeof *cases};
