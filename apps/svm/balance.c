@@ -51,7 +51,6 @@ static tutti_status send_active(tutti_svm_solver *s, owner_rule *owner, tutti_sv
         if (!at) status = TUTTI_ERR_NOMEM;
     }
     free(sends);
-    if (status == TUTTI_ERR_TIMEOUT) return status; /* messages may still use them */
     free(send);
     free(receive);
     return status;

@@ -72,9 +72,9 @@ static tutti_status make_tensors(
     return status ? status : tutti_svm_agree(world, made);
 }
 
-static void free_items(tutti_status status, item *items, int count, tutti_checkpoint_tensor *tensor)
+static void free_items(item *items, int count, tutti_checkpoint_tensor *tensor)
 {
-    for (int k = 0; items && k < count && status != TUTTI_ERR_TIMEOUT; k++) free(items[k].whole);
+    for (int k = 0; items && k < count; k++) free(items[k].whole);
     free(items);
     free(tensor);
 }
@@ -98,7 +98,7 @@ tutti_status tutti_svm_checkpoint_save(tutti_svm_world *world, const char *path,
             {"svm_settings", settings}, {"svm_pairs", pairs}, {"svm_data", data}};
         status = tutti_checkpoint_save(&place, 3, pair, count, tensor);
     }
-    free_items(status, items, count, tensor);
+    free_items(items, count, tensor);
     return tutti_svm_agree(world, status);
 }
 
@@ -147,7 +147,7 @@ tutti_status tutti_svm_checkpoint_load(tutti_svm_world *world, const char *path,
             status = tutti_svm_broadcast(
                 world, items[k].data, items[k].count * (int64_t)tutti_dtype_bytes(items[k].dtype));
     if (!status) status = tutti_svm_sum(world, &pairs);
-    free_items(status, items, count, tensor);
+    free_items(items, count, tensor);
     if (status || !m) return status;
     m->pairs = (int)pairs;
     if (pairs < 0 || pairs >= tutti_svm_pairs(m->classes))

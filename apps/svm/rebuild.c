@@ -77,10 +77,8 @@ tutti_status tutti_svm_ring(tutti_svm_world *world, tutti_svm_engine *engine,
     }
     if (!status) status = add_block(engine, &here, rows, &exact, sum);
     for (int64_t i = 0; i < rows->count && !status; i++) sum[i] += exact.rest[i];
-    if (status != TUTTI_ERR_TIMEOUT) { /* else messages may still use them */
-        free(here.bytes);
-        free(next.bytes);
-    }
+    free(here.bytes);
+    free(next.bytes);
     free(exact.rest);
     free(size);
     return status;

@@ -37,7 +37,7 @@ tutti_status tutti_svm_same_settings(tutti_svm_world *world, const char *setting
     if (!status && !world->rank) memcpy(text, settings, (size_t)length);
     if (!status) status = tutti_svm_broadcast(world, text, length);
     if (!status) status = tutti_svm_agree(world, compare(world, text, settings));
-    if (status != TUTTI_ERR_TIMEOUT) free(text); /* else messages may still use it */
+    free(text);
     return status;
 }
 
@@ -102,7 +102,7 @@ tutti_status tutti_svm_same_file(tutti_svm_world *world, const char *what, const
         else if (all[r].hash != all[0].hash)
             status = tutti_fail(TUTTI_ERR_MISMATCH,
                 "%s %s differs between ranks: rank %d has other bytes than rank 0", what, path, r);
-    if (status != TUTTI_ERR_TIMEOUT) free(all);
+    free(all);
     return status;
 }
 

@@ -87,7 +87,7 @@ static tutti_status share_features(tutti_svm_world *world, tutti_svm_scaling *s)
     if (!status) status = tutti_svm_gather_counts(world, s->index, counts, index);
     if (!status) status = add_features(s, index, all);
     free(counts);
-    if (status != TUTTI_ERR_TIMEOUT) free(index); /* else messages may still use it */
+    free(index);
     return status;
 }
 
@@ -144,7 +144,7 @@ static tutti_status share_ranges(tutti_svm_world *world, tutti_svm_scaling *s)
                 mine[k % width] =
                     side ? fmax(mine[k % width], all[k]) : fmin(mine[k % width], all[k]);
         }
-    if (status != TUTTI_ERR_TIMEOUT) free(all);
+    free(all);
     return status;
 }
 
@@ -184,10 +184,7 @@ tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows 
     status = tutti_svm_agree(world, status);
     if (!status) status = share_ranges(world, s);
     if (!status) status = list_filled(s);
-    if (status == TUTTI_ERR_TIMEOUT)
-        *s = (tutti_svm_scaling){0}; /* messages may still use its memory */
-    else if (status)
-        tutti_svm_scaling_free(s);
+    if (status) tutti_svm_scaling_free(s);
     return status;
 }
 
@@ -272,7 +269,7 @@ tutti_status tutti_svm_scaling_write_rows(
         if (mine) status = print_piece(s, rows, output->piece, &next, &text, &bytes);
         status = tutti_svm_agree(world, status);
     }
-    if (status != TUTTI_ERR_TIMEOUT) free(text); /* else messages may still use it */
+    free(text);
     return status;
 }
 

@@ -301,10 +301,8 @@ static tutti_status fetch_rows(tutti_svm_solver *s, set *w, int64_t count)
         *next = tutti_svm_samples_append(&w->members, &w->chosen[k], *next);
         if (!*next) status = TUTTI_ERR_NOMEM;
     }
-    if (status != TUTTI_ERR_TIMEOUT) { /* else messages may still use them */
-        free(send);
-        free(receive);
-    }
+    free(send);
+    free(receive);
     free(bytes);
     free(from);
     return status;

@@ -210,7 +210,7 @@ static tutti_status write_ranges(run *r, tutti_svm_output *output)
     tutti_status status = out && !fclose(out) ? TUTTI_OK : tutti_svm_no_memory(1, bytes);
     status = tutti_svm_agree(r->world, status);
     if (!status) status = tutti_svm_output_write(output, text, bytes);
-    if (status != TUTTI_ERR_TIMEOUT) free(text); /* else messages may still use it */
+    free(text);
     return status;
 }
 

@@ -232,7 +232,7 @@ tutti_status tutti_svm_output_write(tutti_svm_output *o, const void *text, size_
         status = write_piece(o, text, begin, from, from + n, piece);
     }
     free(begin);
-    if (status != TUTTI_ERR_TIMEOUT) free(piece); /* else messages may still use it */
+    free(piece);
     return status;
 }
 

@@ -2,7 +2,8 @@
  * as threads of one process. Every rank makes the same calls in the same order, from its main thread.
  *
  * Failures: a call fails on all ranks, or the ranks that have not failed get TIMEOUT or the library's
- * own status; nothing waits longer than the timeout. */
+ * own status; nothing waits longer than the timeout. A call that has failed no longer uses its caller's
+ * memory: over MPI, where messages may, a TIMEOUT ends the program on all ranks. */
 #ifndef TUTTI_SVM_WORLD_H
 #define TUTTI_SVM_WORLD_H
 

@@ -39,27 +39,49 @@ static tutti_status fail_wait(const local *l)
         l->board->ranks - 1);
 }
 
-/* TIMEOUT: a rank has ended, or has not come in time. */
-static tutti_status wait_for_all(local *l)
+/* Under the mutex: one more rank is here. Returns the round that is over when all are. */
+static unsigned arrive(board *b)
 {
-    board *b = l->board;
-    const struct timespec until = tutti_clock_after(b->options.timeout_s);
-    int rc = 0;
-    pthread_mutex_lock(&b->mutex);
     const unsigned round = b->round;
     if (++b->waiting == b->ranks) {
         b->waiting = 0;
         b->round++;
         pthread_cond_broadcast(&b->all_here);
     }
+    return round;
+}
+
+/* All ranks come, or none passes, then or later: so none reads what another one that has given up may free. TIMEOUT:
+ * a rank has ended, or has not come in time. */
+static tutti_status wait_for_all(local *l)
+{
+    board *b = l->board;
+    const struct timespec until = tutti_clock_after(b->options.timeout_s);
+    int rc = 0;
+    pthread_mutex_lock(&b->mutex);
+    const unsigned round = b->broken ? b->round : arrive(b);
     while (round == b->round && !b->broken && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&b->all_here, &b->mutex, &until);
     const int came = round != b->round;
+    if (!came) {
+        b->broken = 1;
+        pthread_cond_broadcast(&b->all_here);
+    }
     pthread_mutex_unlock(&b->mutex);
     return came ? TUTTI_OK : fail_wait(l);
 }
 
-/* What all ranks show is there; wait_for_all afterwards, when it has been read. */
+/* All have come, and are about to have read what the others show: no rank gives up here. */
+static void wait_for_readers(local *l)
+{
+    board *b = l->board;
+    pthread_mutex_lock(&b->mutex);
+    const unsigned round = arrive(b);
+    while (round == b->round) pthread_cond_wait(&b->all_here, &b->mutex);
+    pthread_mutex_unlock(&b->mutex);
+}
+
+/* What all ranks show is there; wait_for_readers afterwards, when it has been read. */
 static tutti_status show(local *l, const void *send, const int64_t *counts)
 {
     l->board->shown[l->world.rank] = (notice){send, counts};
@@ -80,7 +102,8 @@ static tutti_status gather(
     char *at = receive;
     for (int r = 0; r < world->size && !status; r++)
         at = copy(at, l->board->shown[r].send, counts[r]);
-    return status ? status : wait_for_all(l);
+    if (!status) wait_for_readers(l);
+    return status;
 }
 
 static tutti_status exchange(tutti_svm_world *world, const void *send, const int64_t *send_counts,
@@ -96,7 +119,8 @@ static tutti_status exchange(tutti_svm_world *world, const void *send, const int
         for (int q = 0; q < world->rank; q++) from += n->counts[q];
         at = copy(at, from, receive_counts[r]);
     }
-    return status ? status : wait_for_all(l);
+    if (!status) wait_for_readers(l);
+    return status;
 }
 
 static const tutti_svm_world_ops ops = {.gather = gather, .exchange = exchange};

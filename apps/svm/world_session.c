@@ -6,8 +6,10 @@
 
 #include <tutti/starpu.h>
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct attached {
     tutti_svm_world world; /* first */
@@ -50,12 +52,24 @@ static void register_both(
     register_bytes(receive, receive_bytes, &a->received);
 }
 
-/* Waits for it. After a TIMEOUT the data are still in use, and the program ends without freeing them. */
+enum { MOST_SECONDS_OF_ABORT = 2 };
+
+/* Ends all ranks. */
+static void end_program(void)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(MOST_SECONDS_OF_ABORT); /* another thread may hold what MPI_Abort needs */
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+/* Waits for it. After a TIMEOUT the data are still in use, and callers free them or leave their function: so the
+ * program ends here. tutti_wait has said why. */
 static tutti_status end_call(attached *a, tutti_status status)
 {
     if (!status) status = tutti_wait(a->session, a->options.timeout_s);
-    if (a->sent && status != TUTTI_ERR_TIMEOUT) starpu_data_unregister(a->sent);
-    if (a->received && status != TUTTI_ERR_TIMEOUT) starpu_data_unregister(a->received);
+    if (status == TUTTI_ERR_TIMEOUT) end_program();
+    if (a->sent) starpu_data_unregister(a->sent);
+    if (a->received) starpu_data_unregister(a->received);
     a->sent = a->received = NULL;
     return status;
 }

@@ -96,21 +96,29 @@ if [ -e "$dir/state" ]; then
     refuses 1 "hash" "${goes_on[@]}" --data "$dir/two"
 fi
 
-# A rank that stops is named within seconds, and all end.
-export TUTTI_STALL_WARN=1 TUTTI_STALL_DUMP=2 TUTTI_STALL_ABORT=4 TUTTI_STALL_DIR=$dir
-"$mpirun" -np 2 "$svm" train --data "$dir/two" --model "$dir/never" --solver pair --eps 1e-10 --cost 1e6 --kernel linear --json "$dir/json" \
-    > "$dir/out" 2>&1 &
-run=$!
-for ((i = 0; i < 300; i++)); do grep -qs start "$dir/json" && break; sleep 0.1; done
-sleep 0.5
-stopped=$(pgrep -f "$svm train --data $dir/two --model $dir/never" | tail -n 1)
-kill -STOP "$stopped"
-status=0 begun=$SECONDS
-wait "$run" || status=$?
-kill -KILL "$stopped" 2> /dev/null
-[ $status = 1 ] && [ $((SECONDS - begun)) -le $((12 * ${TUTTI_TEST_SLOWDOWN:-1})) ] || fail "a rank that stops: status $status after $((SECONDS - begun)) s"
-grep -q 'stall report: rank 1 does not answer' "$dir/out" || { fail "no stall report"; cat "$dir/out"; }
-unset TUTTI_STALL_WARN TUTTI_STALL_DUMP TUTTI_STALL_ABORT TUTTI_STALL_DIR
+# A rank that stops is named within seconds, and all end; also where --timeout ends the wait, while messages are under way.
+stops() { # SENTENCE OPTION...
+    local said=$1 run stopped status=0 begun i
+    shift
+    rm -f "$dir/json"
+    "$mpirun" -np 2 "$svm" train --data "$dir/two" --model "$dir/never" --solver pair --eps 1e-10 --cost 1e6 --kernel linear --json "$dir/json" \
+        "$@" > "$dir/out" 2>&1 &
+    run=$!
+    for ((i = 0; i < 300; i++)); do grep -qs start "$dir/json" && break; sleep 0.1; done
+    sleep 0.5
+    stopped=$(pgrep -f "$svm train --data $dir/two --model $dir/never" | tail -n 1)
+    kill -STOP "$stopped"
+    begun=$SECONDS
+    wait "$run" || status=$?
+    kill -KILL "$stopped" 2> /dev/null
+    [ $status = 1 ] && [ $((SECONDS - begun)) -le $((12 * ${TUTTI_TEST_SLOWDOWN:-1})) ] || fail "a rank that stops: status $status after $((SECONDS - begun)) s"
+    grep -q "$said" "$dir/out" || { fail "no word of a rank that stops"; cat "$dir/out"; }
+}
+(
+    export TUTTI_STALL_WARN=1 TUTTI_STALL_DUMP=2 TUTTI_STALL_ABORT=4 TUTTI_STALL_DIR=$dir
+    stops 'stall report: rank 1 does not answer'
+)
+stops 'unfinished after 2 s' --timeout 2
 
 # Cross-validation, a grid with its picture, JSON.
 run "$svm" cv --data "$dir/two" --folds 4 --threads 2
@@ -118,7 +126,6 @@ grep -q '^Cross Validation Accuracy = [89][0-9]' "$dir/out" || fail "$(cat "$dir
 run "$svm" cv --data "$dir/two" --grid --costs -1:3:2 --gammas -1:-5:-2 --picture "$dir/grid.svg" --json "$dir/json"
 grep -q '^Best: --cost ' "$dir/out" && grep -q '<line ' "$dir/grid.svg" || fail "a grid without contours"
 perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" || fail "JSON: $(head -3 "$dir/json")"
-
 [ "$(grep -c '"accuracy"' "$dir/json")" = 9 ] && grep -q '"cost":0.5,"gamma":0.125,' "$dir/json" || fail "JSON of a grid: $(cat "$dir/json")"
 run "$svm" cv --data "$dir/two" --grid --costs 0:0.3:0.1 --gammas -3:-3:1
 [ "$(grep -c '^cost 2^' "$dir/out")" = 4 ] || fail "a grid without its last exponent: $(cat "$dir/out")"

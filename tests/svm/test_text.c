@@ -2,6 +2,7 @@
 #include "apps/svm/model.h"
 #include "apps/svm/predict.h"
 #include "apps/svm/read.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "tests/support/testing.h"
 #include "tests/svm/fixture.h"
@@ -353,6 +354,34 @@ START_TEST(classes_are_voted_for)
 }
 END_TEST
 
+typedef struct late {
+    int64_t shown, received[2];
+} late;
+
+/* Rank 1 comes when rank 0 has given up and uses its memory for something else. */
+static tutti_status gather_late(tutti_svm_world *world, void *ctx)
+{
+    late *l = ctx;
+    const int64_t mine = 1;
+    int64_t all[2];
+    if (world->rank) {
+        tutti_clock_sleep(1);
+        return tutti_svm_gather(world, &mine, sizeof mine, l->received);
+    }
+    tutti_status status = tutti_svm_gather(world, &l->shown, sizeof l->shown, all);
+    l->shown = 0;
+    return status;
+}
+
+START_TEST(nobody_reads_what_a_rank_that_gave_up_has_shown)
+{
+    const tutti_svm_world_options options = {.timeout_s = 0.1};
+    late l = {.shown = 1, .received = {1, 1}};
+    ck_assert_int_eq(tutti_svm_world_local(&options, 2, gather_late, &l), TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(l.received[0], 1);
+}
+END_TEST
+
 int main(void)
 {
     const int file = mkstemp(path), scaled_file = mkstemp(scaled_path);
@@ -373,6 +402,7 @@ int main(void)
     tcase_add_test(tcase, a_model_that_is_read_is_written_as_it_was);
     tcase_add_test(tcase, broken_models_are_refused);
     tcase_add_test(tcase, classes_are_voted_for);
+    tcase_add_test(tcase, nobody_reads_what_a_rank_that_gave_up_has_shown);
     const int status = testing_run(suite);
     unlink(path);
     unlink(scaled_path);
