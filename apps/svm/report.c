@@ -5,6 +5,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -71,9 +72,11 @@ void tutti_svm_report_start(tutti_svm_report *r, const char *data, const tutti_r
             bytes / 1e6);
         fflush(stdout);
     }
-    write_line(r, json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "event", "start", "data", data,
-                      "rows", (json_int_t)all_rows, "features", (json_int_t)rows->columns,
-                      "classes", classes->count, "ranks", world->size));
+    char *shown = tutti_text_shown(data); /* JSON is UTF-8 */
+    write_line(r, json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "event", "start", "data",
+                      shown ? shown : "", "rows", (json_int_t)all_rows, "features",
+                      (json_int_t)rows->columns, "classes", classes->count, "ranks", world->size));
+    free(shown);
 }
 
 /* The time left, if the gap continues to shrink by the same factor. */

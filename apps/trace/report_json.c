@@ -1,8 +1,10 @@
 #include "apps/trace/report.h"
 #include "apps/trace/advise.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 
 static json_t *steps_of(const tutti_study *s)
 {
@@ -91,14 +93,17 @@ tutti_status tutti_report_json(const tutti_study *s, const tutti_study_step *typ
     const tutti_timeline *t = s->timeline;
     char advice[512];
     tutti_trace_advise(s, bubble, advice, sizeof advice);
+    char *shown = tutti_text_shown(t->path); /* JSON is UTF-8 */
     json_t *all = json_pack(
         "{s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:o}",
-        "trace", t->path, "model", t->model, "design", t->design, "ranks", t->ranks, "lanes",
-        t->lanes, "first_step", (json_int_t)t->first_step, "last_step", (json_int_t)t->last_step,
-        "spans_dropped", (json_int_t)t->dropped, "step_ms", s->mean.end_ms, "exposed_ms",
-        s->mean.exposed_ms, "hidden_pct", tutti_study_hidden_pct(&s->mean), "advice", advice,
-        "steps", steps_of(s), "collectives", collectives_of(s), "critical_path",
-        path_of(typical, path), "workers", workers_of(s), "by_rank", ranks_of(s));
+        "trace", shown ? shown : "", "model", t->model, "design", t->design, "ranks", t->ranks,
+        "lanes", t->lanes, "first_step", (json_int_t)t->first_step, "last_step",
+        (json_int_t)t->last_step, "spans_dropped", (json_int_t)t->dropped, "step_ms",
+        s->mean.end_ms, "exposed_ms", s->mean.exposed_ms, "hidden_pct",
+        tutti_study_hidden_pct(&s->mean), "advice", advice, "steps", steps_of(s), "collectives",
+        collectives_of(s), "critical_path", path_of(typical, path), "workers", workers_of(s),
+        "by_rank", ranks_of(s));
+    free(shown);
     if (all && t->tasks)
         json_object_update_new(
             all, json_pack("{s:I, s:I, s:I, s:I, s:I}", "kernels", (json_int_t)t->kernels, "tasks",

@@ -127,6 +127,9 @@ run "$svm" cv --data "$dir/two" --grid --costs -1:3:2 --gammas -1:-5:-2 --pictur
 grep -q '^Best: --cost ' "$dir/out" && grep -q '<line ' "$dir/grid.svg" || fail "a grid without contours"
 perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" || fail "JSON: $(head -3 "$dir/json")"
 [ "$(grep -c '"accuracy"' "$dir/json")" = 9 ] && grep -q '"cost":0.5,"gamma":0.125,' "$dir/json" || fail "JSON of a grid: $(cat "$dir/json")"
+cp "$dir/two" "$dir/"$'two\xff'
+run "$svm" train --data "$dir/"$'two\xff' --model "$dir/m" --json "$dir/json"
+perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" && grep -qF '/two\\xff"' "$dir/json" || fail "a name that is not UTF-8: $(cat "$dir/json")"
 run "$svm" cv --data "$dir/two" --grid --costs 0:0.3:0.1 --gammas -3:-3:1
 [ "$(grep -c '^cost 2^' "$dir/out")" = 4 ] || fail "a grid without its last exponent: $(cat "$dir/out")"
 for given in "--costs 0:2:1" "--gammas 0:2:1" "--picture $dir/p.svg"; do

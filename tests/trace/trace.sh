@@ -55,6 +55,8 @@ sed 's/"d.conv1.weight.sum/"d\\u001b]0;x\\u0007\\u009b\\u202e\\n/g; s/"resnet20"
 grep -qF 'd\x1b]0;x\x07\u009b\u202e\n' "$dir/out" && grep -qF 'res\x1b[2Jnet on 3' "$dir/out" && grep -qF 'd\x1b]0;x' "$dir/odd.svg" ||
     { fail "odd names are not shown"; cat "$dir/out"; }
 cat "$dir/out" "$dir/told" "$dir/odd.svg" | LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f-\xff]' && fail "control characters of a trace come through"
+cp "$dir/trace" "$dir/"$'tr\xffce'
+"$apps/tutti-trace" "$dir/"$'tr\xffce' --json > "$dir/told" && grep -qF '/tr\\xffce"' "$dir/told" || { fail "a name that is not UTF-8, --json"; cat "$dir/told"; }
 refuses 1 'does not hold all of step 9' "$apps/tutti-trace" "$dir/trace" --step 9
 head -c 20000 "$dir/trace" > "$dir/cut"
 refuses 1 "$dir/cut:" "$apps/tutti-trace" "$dir/cut"
