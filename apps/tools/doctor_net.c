@@ -12,6 +12,7 @@ enum { MOST = 32 };
 typedef struct interface {
     char name[32], subnet[24]; /* subnet "": no address */
     int link_local;            /* a self-assigned address: 169.254/16 */
+    int alone; /* the subnet is one address, a gateway's: it does not find the interface */
     int decoy;
 } interface;
 
@@ -41,8 +42,8 @@ static int is_up(const tutti_doctor_machine *m, const char *name)
     return tutti_doctor_line(m, path, line, sizeof line) && strcmp(line, "down") != 0;
 }
 
-/* The interface's network, from the kernel's routes. Addresses there are in network byte order, printed as
- * little-endian numbers. */
+/* The interface's network, from the kernel's routes: one of several addresses, or else a single one, or else the
+ * self-assigned one. Addresses there are in network byte order, printed as little-endian numbers. */
 static void find_subnet(const tutti_doctor_machine *m, interface *i)
 {
     char line[256], name[32];
@@ -54,11 +55,14 @@ static void find_subnet(const tutti_doctor_machine *m, interface *i)
                 &mask) != 5 ||
             strcmp(name, i->name) != 0 || !destination || gateway)
             continue;
-        i->link_local = (destination & 0xffff) == (169 | 254 << 8);
+        const int link_local = (destination & 0xffff) == (169 | 254 << 8);
+        if (link_local && *i->subnet) continue;
+        i->link_local = link_local;
+        i->alone = mask == 0xffffffff;
         snprintf(i->subnet, sizeof i->subnet, "%u.%u.%u.%u/%d", destination & 255,
             destination >> 8 & 255, destination >> 16 & 255, destination >> 24,
             __builtin_popcount(mask));
-        if (!i->link_local) break;
+        if (!link_local && !i->alone) break;
     }
     fclose(file);
 }
@@ -90,21 +94,21 @@ static int list(const tutti_doctor_machine *m, interface found[MOST])
     return count;
 }
 
-/* "eth0 10.0.0.0/24, ib0 10.1.0.0/16", or only the subnets: "10.0.0.0/24,10.1.0.0/16". Returns how
- * many. */
+/* "eth0 10.0.0.0/24, ib0 10.1.0.0/16", or as MPI's options have them: "10.0.0.0/24,10.1.0.0/16". Returns
+ * how many. */
 static int join_names(
-    const interface *found, int count, int decoys, int subnets_alone, char *text, size_t size)
+    const interface *found, int count, int decoys, int for_mpi, char *text, size_t size)
 {
     int joined = 0;
     size_t used = 0;
     *text = '\0';
     for (int i = 0; i < count; i++) {
         if (found[i].decoy != decoys) continue;
-        const char *between = !joined ? "" : subnets_alone ? "," : ", ";
-        int more = subnets_alone
-                       ? snprintf(text + used, size - used, "%s%s", between, found[i].subnet)
-                       : snprintf(text + used, size - used, "%s%s %s", between, found[i].name,
-                             found[i].subnet);
+        const char *between = !joined ? "" : for_mpi ? "," : ", ";
+        int more = for_mpi ? snprintf(text + used, size - used, "%s%s", between,
+                                 found[i].alone ? found[i].name : found[i].subnet)
+                           : snprintf(text + used, size - used, "%s%s %s", between, found[i].name,
+                                 found[i].subnet);
         joined++;
         if (more < 0 || (size_t)more >= size - used) {
             text[used] = '\0'; /* a network that is cut is another one */

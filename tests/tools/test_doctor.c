@@ -243,6 +243,8 @@ static void put_interface(const char *name, int type, const char *state)
 #define ETH0 "eth0\t0000000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
 #define DOCKER0 "docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
 #define ETH1_LINK_LOCAL "eth1\t0000FEA9\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
+#define ETH0_GATEWAY "eth0\t0100000A\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0\n"
+#define ETH0_SERVER "eth0\tFEA9FEA9\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0\n"
 #define ETH2 "eth2\t0001000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
 
 START_TEST(test_network)
@@ -257,6 +259,13 @@ START_TEST(test_network)
     put_interface("docker0", 1, "up\n");
     put("/proc/net/route", ROUTES DEFAULT_ROUTE ETH0 DOCKER0);
     expect(tutti_doctor_network, TUTTI_DOCTOR_WARN, "docker0 172.17.0.0/16");
+    expect(tutti_doctor_network, TUTTI_DOCTOR_WARN, "btl_tcp_if_include 10.0.0.0/24 --mca");
+    /* Its address is /32. */
+    put("/proc/net/route", ROUTES DEFAULT_ROUTE ETH0_SERVER ETH0_GATEWAY DOCKER0);
+    expect(tutti_doctor_network, TUTTI_DOCTOR_WARN, "btl_tcp_if_include eth0 --mca");
+    put("/proc/net/route", ROUTES DEFAULT_ROUTE ETH0_GATEWAY ETH0_SERVER DOCKER0);
+    expect(tutti_doctor_network, TUTTI_DOCTOR_WARN, "btl_tcp_if_include eth0 --mca");
+    put("/proc/net/route", ROUTES DEFAULT_ROUTE ETH0_GATEWAY ETH0 DOCKER0);
     expect(tutti_doctor_network, TUTTI_DOCTOR_WARN, "btl_tcp_if_include 10.0.0.0/24 --mca");
     machine.ranks = 2;
     expect(tutti_doctor_network, TUTTI_DOCTOR_NOTE, "decoys");
