@@ -105,6 +105,12 @@ starpu_cuda "$dir/prefix" "$dir/nothing" && fail "a folder without nvcc is a too
 starpu_cuda "$dir/prefix" "$dir/toolkit" "$dir/empty.tar" && fail "another archive is StarPU's"
 grep -q "empty.tar: its SHA-256 is not that of starpu_1.3.10" "$dir/out" || { fail "no word of the archive"; cat "$dir/out"; }
 [ ! -e "$dir/prefix" ] || fail "something was installed"
+# An apt that has found no package: it may have had no network, too.
+mkdir "$dir/apt"
+printf '#!/bin/sh\nexit 0\n' | tee "$dir/apt/apt-get" "$dir/apt/dpkg-query" "$dir/apt/sudo" > "$dir/apt/apt-cache"
+sed -i 's/0/1/' "$dir/apt/apt-cache"
+chmod +x "$dir/apt/"*
+PATH=$dir/apt:$PATH refuses 1 'apt knows no package of StarPU .*: this release has none, or apt-get update could not reach' quickstart build
 # Designs of ./quickstart train.
 TUTTI_BUILD=$TUTTI_BUILDDIR quickstart train concurrent sequential && fail "train takes any design"
 grep -q '^quickstart: sequential is no design that overlaps; there are: .*concurrent' "$dir/out" || { fail "no word of the design"; cat "$dir/out"; }
