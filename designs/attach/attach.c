@@ -341,6 +341,7 @@ tutti_status tutti_session_attach_over(const tutti_attach_options *options,
     tutti_exchange_options exchange = {.priorities.on = 1, .messages = 1};
     tutti_transport *transport;
     tutti_status status = read_options(options, &exchange);
+    if (!status) status = tutti_attached_ranks_check(exchange.algorithm, exchange.topology);
     if (status) return status;
     exchange.choose_transport = NULL;
     tutti_session *s = tutti_sessions_open(sizeof *s);

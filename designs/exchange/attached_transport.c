@@ -44,6 +44,22 @@ tutti_status tutti_attached_transport_check(const char *word, const char *algori
         word);
 }
 
+tutti_status tutti_attached_ranks_check(const char *algorithm, const char *topology)
+{
+    static const char changes[] = "is for one number of ranks, which changes here";
+    if (tutti_algorithm_is_library(algorithm))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_membership_run: the algorithm %s needs MPI, which these ranks do without: "
+            "leave it out",
+            algorithm);
+    if (tutti_algorithm_file(algorithm) || tutti_algorithm_rules(algorithm))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_membership_run: the algorithm %s %s: leave it out", algorithm, changes);
+    if (!topology) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "tutti_membership_run: TUTTI_TOPOLOGY %s %s: leave it out",
+        topology, changes);
+}
+
 tutti_status tutti_attached_transport_open(
     void *ctx, tutti_transport **transport, int lanes, double timeout_s)
 {

@@ -32,5 +32,12 @@ wait "$run" || status=$?
 [ $status = 0 ] && grep -q "^148933 primes below 2000000$" "$dir/out" || { fail "status $status"; cat "$dir/out"; }
 grep -q "this rank leaves after step" "$dir/out" || fail "nobody left"
 
+# What is of MPI, or of one number of ranks.
+for given in ALGORITHM=mpi 'ALGORITHM=rules:some' 'ALGORITHM=forest:some' TOPOLOGY=star:2; do
+    env "TUTTI_$given" "$apps/tutti-run" --elastic 2:2 -n 2 --max-restarts 0 "$apps/survivors" 25 > "$dir/out" 2>&1 &&
+        fail "$given is taken"
+    grep -q "tutti_membership_run: .*${given#*=} .*: leave it out" "$dir/out" || { fail "$given: not told"; cat "$dir/out"; }
+done
+
 refuses 1 "start the program with tutti-run --elastic" "$apps/survivors"
 finish
