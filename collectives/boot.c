@@ -176,6 +176,7 @@ static tutti_status init_mpi(tutti_thread_level asked, tutti_thread_level needed
     const tutti_boot_program *program, tutti_boot *boot)
 {
     tutti_boot b = {.size = 1};
+    int process = 0;
     tutti_status status = start_mpi(asked, &b);
     if (status) return status;
     pthread_mutex_lock(tutti_mpi_lock());
@@ -185,12 +186,13 @@ static tutti_status init_mpi(tutti_thread_level asked, tutti_thread_level needed
         status = watch_finalize(&b, program->on_end, program->ctx);
     const MPI_Comm *comm = program ? program->comm : NULL;
     if (!status) status = duplicate_comm(comm ? *comm : MPI_COMM_WORLD, &b);
+    MPI_Comm_rank(MPI_COMM_WORLD, &process); /* however many communicators it opens */
     pthread_mutex_unlock(tutti_mpi_lock());
     if (status) {
         tutti_boot_finalize(&b);
         return status;
     }
-    tutti_log_set_rank(b.rank);
+    tutti_log_set_rank(process);
     *boot = b;
     return TUTTI_OK;
 }

@@ -108,6 +108,7 @@ static tutti_status take_stall(const tutti_attach_options *given, const environm
         .name = {stall_names[0][origin[STALL_WARN]], stall_names[1][origin[STALL_DUMP]],
             stall_names[2][origin[STALL_ABORT]]},
         .folder = e->stall_dir,
+        .session = tutti_sessions_number(),
         .give_up = given->may_abort ? give_up : NULL,
         .call = "tutti_wait"};
     tutti_status status =

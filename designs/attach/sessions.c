@@ -12,8 +12,9 @@ typedef struct place {
 } place;
 
 /* Programs pass arbitrary addresses; only a process-wide list can tell which are valid. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list, and the number */
 static place *places;
+static int numbered; /* sessions of a process have files of their own */
 
 void *tutti_sessions_open(size_t bytes)
 {
@@ -25,6 +26,14 @@ void *tutti_sessions_open(size_t bytes)
     places = p;
     pthread_mutex_unlock(&lock);
     return p->room;
+}
+
+int tutti_sessions_number(void)
+{
+    pthread_mutex_lock(&lock);
+    const int number = ++numbered;
+    pthread_mutex_unlock(&lock);
+    return number;
 }
 
 /* Lock held. NULL: it was never opened. */

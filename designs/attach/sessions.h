@@ -9,6 +9,8 @@
 
 /* Zeroed memory for a session of `bytes` bytes, which is open from here on. NULL: no memory. */
 void *tutti_sessions_open(size_t bytes);
+/* Numbers a session that a program attaches, from 1: another number with each call. */
+int tutti_sessions_number(void);
 /* Marks the session closed; its memory stays. */
 void tutti_sessions_close(void *session);
 /* INVAL (logged, `what` names the call) if the session is not open. */

@@ -5,7 +5,6 @@
 #include "dag/base/log.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,15 +44,14 @@ static void write_all(int rank, int ranks, const tutti_stall_state state[], tutt
     tutti_driver_write(driver, now_s, out);
 }
 
-tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
+tutti_status tutti_dump_write(const char *path, int rank, int ranks,
     const tutti_stall_state state[], tutti_driver *driver, double now_s)
 {
-    char path[PATH_MAX], *text = NULL;
+    char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the stall's file");
     write_all(rank, ranks, state, driver, now_s, out);
-    snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder ? folder : ".", rank);
     /* A disk that causes the stall must not block its report. */
     const tutti_file_options file = {.what = "stall report", .path = path, .unsynced = 1};
     tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for %s", path)

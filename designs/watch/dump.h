@@ -6,9 +6,8 @@
 #include "designs/drive/driver.h"
 #include "designs/watch/stall.h"
 
-/* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working directory) atomically, without
- * waiting for the disk. IO, NOMEM (logged). */
-tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
+/* Writes the file atomically, without waiting for the disk. IO, NOMEM (logged). */
+tutti_status tutti_dump_write(const char *path, int rank, int ranks,
     const tutti_stall_state state[], tutti_driver *driver, double now_s);
 
 #endif

@@ -2,11 +2,14 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/rank.h"
 #include "designs/watch/dump.h"
 #include "designs/watch/usr1.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,13 +153,26 @@ static void remind_program(tutti_watch *w, double now_s)
         o->design, o->call, for_s, left, left == 1 ? " is" : "s are");
 }
 
+/* A process has its file to itself in each session, whose ranks have numbers of their own. */
+static void name_file(const tutti_watch *w, char *path, size_t size)
+{
+    const tutti_watch_options *o = &w->options;
+    const int process = tutti_log_get_rank();
+    char session[16] = "";
+    if (o->session > 1) snprintf(session, sizeof session, ".%d", o->session);
+    snprintf(path, size, "%s/tutti-stall.%d%s.json", o->folder ? o->folder : ".",
+        process < 0 ? w->rank : process, session);
+}
+
 static void write_dump(tutti_watch *w, double now_s)
 {
+    char path[PATH_MAX];
+    name_file(w, path, sizeof path);
     w->dumped = 1;
     w->reported = 0;
     w->dumped_at_s = now_s;
     /* A failure to write the file has been logged; the stall matters more. */
-    (void)tutti_dump_write(w->options.folder, w->rank, w->ranks, w->state, w->driver, now_s);
+    (void)tutti_dump_write(path, w->rank, w->ranks, w->state, w->driver, now_s);
 }
 
 /* Reports who waits for whom, once all ranks have answered about the same collective, or have had time to answer. */

@@ -29,7 +29,9 @@ typedef struct tutti_watch_options {
     int on;                         /* 0: no inspector */
     double warn_s, dump_s, abort_s; /* each 0 (never) or above the ones before it */
     const char *name[3];            /* their names in messages; NULL: as here */
-    const char *folder; /* of the files tutti-stall.<rank>.json; NULL: the working directory */
+    /* Of the files tutti-stall.<rank>.json, by the rank in front of messages; NULL: the working directory. */
+    const char *folder;
+    int session; /* of the process; from the second on: tutti-stall.<rank>.<session>.json */
     /* Ends the process; called 2 s after it should have ended. NULL: nothing happens. */
     void (*give_up)(void);
     /* If main drives an attached program: the call in which its collectives run, and its design,

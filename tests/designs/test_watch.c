@@ -312,11 +312,11 @@ static int is_json_line(const char *line)
     return is;
 }
 
-static int check_dump(const char *folder, int rank)
+static int check_dump(const char *folder, int rank, const char *session)
 {
     char path[256], line[1024];
     int lines = 0, collectives = 0;
-    snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder, rank);
+    snprintf(path, sizeof path, "%s/tutti-stall.%d%s.json", folder, rank, session);
     FILE *file = fopen(path, "r");
     ck_assert_msg(file != NULL, "%s is not there", path);
     while (fgets(line, sizeof line, file)) {
@@ -364,8 +364,13 @@ START_TEST(a_stuck_rank_ends_all)
 {
     char folder[] = "/tmp/tutti-watch-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    const tutti_watch_options watch = {
-        .on = 1, .warn_s = 0.3, .dump_s = 0.6, .abort_s = 1.2, .folder = folder};
+    const int second = _i % 2; /* session of the process */
+    const tutti_watch_options watch = {.on = 1,
+        .warn_s = 0.3,
+        .dump_s = 0.6,
+        .abort_s = 1.2,
+        .folder = folder,
+        .session = 1 + second};
     story s;
     double start_s = tutti_clock_s();
     run_story(threaded(_i), LOSES_TOKEN, 0, &watch, &s);
@@ -378,8 +383,9 @@ START_TEST(a_stuck_rank_ends_all)
         told(
             &s, "no rank has been able to continue for 1.2 s, the stall limit: all ranks end"),
         "%s", s.text);
-    ck_assert_int_ge(check_dump(folder, 0), 1);
-    check_dump(folder, 1);
+    const char *session = second ? ".2" : "";
+    ck_assert_int_ge(check_dump(folder, 0, session), 1);
+    check_dump(folder, 1, session);
     ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left */
 }
 END_TEST
