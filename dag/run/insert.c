@@ -171,12 +171,23 @@ static tutti_status drain(tutti_insert *insert, tutti_status failure, double unt
     return tutti_ledger_report_held(insert->ledger, tutti_clock_s() - began_s);
 }
 
+/* TIMEOUT is this wait's own deadline, unless something has failed: then a stall has ended everything, and what is in
+ * flight follows within a second, unless a rank is missing for good. */
+static tutti_status end_wait(tutti_insert *insert, tutti_status status, double until_s)
+{
+    static const double stall_s = 1.5;
+    if (status && status != TUTTI_ERR_TIMEOUT) return drain(insert, status, until_s);
+    if (status && tutti_ledger_failure(insert->ledger))
+        (void)tutti_wait_drained(insert->ledger, &insert->hooks, stall_s);
+    return status;
+}
+
 tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
 {
     double until_s = tutti_clock_s() + timeout_s;
     tutti_status status = tutti_wait_point(
         insert->ledger, &insert->hooks, 0, tutti_ledger_point(insert->ledger), timeout_s);
-    return status && status != TUTTI_ERR_TIMEOUT ? drain(insert, status, until_s) : status;
+    return end_wait(insert, status, until_s);
 }
 
 /* Waits until everything inserted on the data has ended, or something has failed. */
@@ -204,7 +215,7 @@ tutti_status tutti_insert_wait_for(tutti_insert *insert, tutti_insert_handle dat
     tutti_run_waits(&insert->hooks, 1);
     tutti_status status = await(insert, data, timeout_s);
     tutti_run_waits(&insert->hooks, 0);
-    return status && status != TUTTI_ERR_TIMEOUT ? drain(insert, status, until_s) : status;
+    return end_wait(insert, status, until_s);
 }
 
 void tutti_insert_close(tutti_insert *insert)

@@ -26,7 +26,8 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
     int handles, const tutti_insert_handle handle[], const tutti_mode mode[]);
 /* As a runner's wait, for everything inserted so far. With any status but TIMEOUT, all of it has
  * ended and its data may be unregistered. After a failure this may take a few seconds beyond
- * timeout_s; it is TIMEOUT (logged), too, when another rank keeps it from ending. */
+ * timeout_s; it is TIMEOUT (logged), too, when another rank keeps it from ending. After a stall that
+ * has failed with TIMEOUT, all has ended, too, unless a rank is missing (tutti_insert_ended). */
 tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s);
 /* The same for what was inserted on these data. */
 tutti_status tutti_insert_wait_for(

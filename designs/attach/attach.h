@@ -72,8 +72,8 @@ typedef struct tutti_attach_options {
     /* Communicators of the concurrent design, at most 1024; 0: TUTTI_LANES, or 4. */
     int lanes;
     /* 0: Tutti never ends the process. 1: it calls MPI_Abort when the program may be unable to end
-     * by itself: 2 s after stall_abort_s if the program has not detached or ended, and when
-     * MPI_Finalize closes a session in which something has failed. */
+     * by itself: 2 s after stall_abort_s if the program has not ended, nor detached with nothing
+     * left in flight, and when MPI_Finalize closes a session in which something has failed. */
     int may_abort;
     /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto. */
     const char *algorithm;
@@ -344,7 +344,8 @@ TUTTI_API tutti_status tutti_operator_whole(tutti_session *session, const char *
  * starpu_shutdown, and starpu_task_wait_for_all wait for that.) After a
  * failure this may take some seconds beyond timeout_s. With TIMEOUT, the data of collectives that
  * have not ended are in use: MPI may read and write them at any time. Wait again, or end the
- * program without freeing them. */
+ * program without freeing them. After a stall this returns when they have ended, or after 1.5 s if a
+ * rank is missing. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
 /* The same for the collectives on the data of one handle, whatever else is in flight. Collectives
  * on other handles may still run after it; after a failure it waits for all, as tutti_wait does. The

@@ -4,6 +4,9 @@
  *                                then both go on to MPI_Finalize, rank 0 with a collective in flight. abort: rank 0
  *                                lets Tutti end it (may_abort)
  *   host absent DESIGN S         rank 1 attaches only after rank 0's tutti_attach has given up, and is told the truth
+ *   host crossed DESIGN S abort  in a second session, with the ranks the other way round, each rank's first call needs
+ *                                the other's second: at the limit both have their data again, and nothing ends them
+ *                                once they have detached
  *   host differs DESIGN S        the ranks' collectives differ
  *
  * Patience lasts S seconds. The program's log handler prints "log: LEVEL: SENTENCE" on stdout. */
@@ -62,6 +65,26 @@ static void stand(const tutti_attach_options *options)
     if (rank) tell("tutti_detach", tutti_detach(tutti));
 }
 
+static void cross(const tutti_attach_options *options)
+{
+    tutti_session *first, *tutti;
+    MPI_Comm swapped;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &swapped);
+    tell("tutti_attach", tutti_attach(MPI_COMM_WORLD, options, &first));
+    tell("tutti_attach", tutti_attach(swapped, options, &tutti));
+    tutti_status status = rank ? tutti_recv(tutti, handle, TUTTI_F32, 1, 0) : TUTTI_OK;
+    if (!status) status = tutti_allreduce(tutti, handle, TUTTI_F32, TUTTI_SUM);
+    if (!status && !rank) status = tutti_send(tutti, handle, TUTTI_F32, 0, 0);
+    if (!status) status = tutti_wait(tutti, 60);
+    tell("tutti_wait", status);
+    tell("tutti_detach", tutti_detach(tutti));
+    tell("tutti_detach", tutti_detach(first));
+    starpu_data_unregister(handle);
+    sleep(patience_s);
+    printf("rank %d: is still here\n", rank);
+    fflush(stdout);
+}
+
 static void come_late(const tutti_attach_options *options)
 {
     tutti_session *tutti;
@@ -96,6 +119,7 @@ int main(int argc, char **argv)
     starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)data, LENGTH, sizeof *data);
     const tutti_attach_options options = {.design = argv[2], .may_abort = argc > ARGS};
     if (strcmp(argv[1], "stands") == 0) stand(&options);
+    if (strcmp(argv[1], "crossed") == 0) cross(&options);
     if (strcmp(argv[1], "absent") == 0) come_late(&options);
     if (strcmp(argv[1], "differs") == 0) differ(&options);
     MPI_Finalize();

@@ -41,6 +41,21 @@ done
 runs 1 stands funneled abort
 says_not 'rank 0: is still here'
 
+# Ranks that live, and wait for each other: what was in flight has ended, in its own session and without MPI_Abort.
+abort=$((2 * slowdown))
+for design in funneled sequential; do
+    runs 0 crossed "$design" abort
+    for rank in 0 1; do
+        says "rank $rank: tutti_wait: timeout: .*no rank has been able to continue for $abort s, the stall limit"
+        says "rank $rank: tutti_detach: timeout: "
+        says "rank $rank: is still here"
+        says "rank $rank: has ended MPI"
+        grep -q "\"event\":\"stall\",\"rank\":$((1 - rank))," "$dir/tutti-stall.$rank.2.json" ||
+            fail "$design: no file of rank $rank: $(ls "$dir")"
+    done
+    rm -f "$dir"/tutti-stall.*
+done
+
 runs 0 differs funneled
 for rank in 0 1; do
     says "rank $rank: nothing: inval: tutti_allreduce: elements of the vector have 4 bytes, but TUTTI_U8 has 1"

@@ -64,6 +64,8 @@ typedef struct late {
     float *data[2];
     tutti_token *token;
     int64_t next;
+    tutti_ledger *ledger; /* of what is inserted */
+    double ends_s;        /* when it ends; 0: not yet */
 } late;
 
 static int64_t reserve(void *ctx, const tutti_node *node)
@@ -86,6 +88,30 @@ static void start(void *ctx, const tutti_node *node, int64_t sequence, const tut
     atomic_store(&l->left, 1);
 }
 
+static void observe(void *ctx, tutti_ledger *ledger, int whole)
+{
+    (void)whole;
+    ((late *)ctx)->ledger = ledger;
+}
+
+/* In the waits of a main thread that drives. */
+static tutti_status ends_late(void *ctx)
+{
+    late *l = ctx;
+    if (!(l->ends_s > 0) || tutti_clock_s() < l->ends_s) return TUTTI_OK;
+    l->ends_s = 0;
+    tutti_token_finish(l->token, TUTTI_ERR_TIMEOUT);
+    return TUTTI_OK;
+}
+
+static void *end_late(void *ctx)
+{
+    const late *l = ctx;
+    tutti_clock_sleep(l->ends_s - tutti_clock_s());
+    tutti_token_finish(l->token, TUTTI_ERR_TIMEOUT);
+    return NULL;
+}
+
 static void await_start(late *l, int collectives)
 {
     double end = tutti_clock_s() + patience_s;
@@ -96,12 +122,18 @@ static void await_start(late *l, int collectives)
 static late the_late;
 static tutti_insert *insert;
 
-static void open_insert(int chain)
+static void open_driven(int chain, tutti_status (*drive)(void *ctx))
 {
     the_late = (late){0};
     ck_assert_int_eq(start_starpu(), 0);
-    tutti_run_hooks hooks = {.ctx = &the_late, .reserve = reserve, .start = start};
+    tutti_run_hooks hooks = {
+        .ctx = &the_late, .reserve = reserve, .start = start, .main = drive, .observe = observe};
     ck_assert_ok(tutti_insert_open(&hooks, chain, &insert));
+}
+
+static void open_insert(int chain)
+{
+    open_driven(chain, NULL);
 }
 
 static void close_insert(void)
@@ -326,6 +358,46 @@ START_TEST(closing_waits_for_who_still_starts)
 }
 END_TEST
 
+/* A wait whose own deadline passes ends there. One that a stall ends lasts until what is in flight has ended, as after
+ * any failure: the data are the program's again. */
+static void wait_after_a_stall(int for_data, int drives)
+{
+    static const double later_s = 0.3;
+    float home[COUNT] = {0};
+    starpu_data_handle_t handle;
+    pthread_t thread;
+    open_driven(0, drives ? ends_late : NULL);
+    starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)home, COUNT, sizeof home[0]);
+    insert_on(handle, TUTTI_READWRITE);
+    await_start(&the_late, 1);
+    tutti_status status =
+        for_data ? tutti_insert_wait_for(insert, handle, 0) : tutti_insert_wait(insert, 0);
+    ck_assert_int_eq(status, TUTTI_ERR_TIMEOUT);
+    ck_assert(!tutti_insert_ended(insert));
+    the_late.ends_s = tutti_clock_s() + later_s;
+    if (!drives) ck_assert_int_eq(pthread_create(&thread, NULL, end_late, &the_late), 0);
+    tutti_ledger_fail(the_late.ledger, TUTTI_ERR_TIMEOUT);
+    status = for_data ? tutti_insert_wait_for(insert, handle, patience_s)
+                      : tutti_insert_wait(insert, patience_s);
+    ck_assert_int_eq(status, TUTTI_ERR_TIMEOUT);
+    ck_assert(tutti_insert_ended(insert));
+    if (!drives) pthread_join(thread, NULL);
+    starpu_data_unregister(handle);
+    close_insert();
+}
+
+START_TEST(a_wait_that_a_stall_ends_leaves_nothing_in_flight)
+{
+    wait_after_a_stall(0, _i);
+}
+END_TEST
+
+START_TEST(a_wait_for_data_that_a_stall_ends_leaves_nothing_in_flight)
+{
+    wait_after_a_stall(1, _i);
+}
+END_TEST
+
 /* ---- the runner ---- */
 
 enum { GRADIENTS = 5, STEPS = 4 };
@@ -481,6 +553,8 @@ int main(void)
     TWICE(nothing_copies_what_is_in_flight);
     TWICE(starpu_counts_a_collective);
     TWICE(closing_waits_for_who_still_starts);
+    TWICE(a_wait_that_a_stall_ends_leaves_nothing_in_flight);
+    TWICE(a_wait_for_data_that_a_stall_ends_leaves_nothing_in_flight);
     TWICE(a_bucket_is_summed_where_its_tensors_are_neighbours);
     return testing_run(suite);
 }
