@@ -105,6 +105,7 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
         return status;
     }
     p->x = x;
+    x->groups++; /* from here on it may be made on some ranks only: the next one has another key */
     int remains;
     status = tutti_comm_thread_do(x->thread, prepare_group, p, &remains);
     if (!status)
@@ -112,7 +113,6 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
     if (!remains) free_preparation(p);
     if (compares) status = tutti_exchange_agree(x, status, NULL); /* now all can receive */
     if (status) return status;
-    x->groups++;
     *group = slot;
     return TUTTI_OK;
 }

@@ -363,6 +363,79 @@ START_TEST(every_intent_has_its_result)
 }
 END_TEST
 
+/* ---- a group that could not be made ---- */
+
+enum { MEMBERS = 3 };
+
+typedef struct maker {
+    tutti_loop_world *world;
+    pthread_t thread;
+    int rank, number; /* number: in the second group */
+    tutti_status first, second;
+} maker;
+
+static const tutti_transport_ops *ops_that_work;
+
+static tutti_status fail_once(
+    tutti_transport *t, int lanes, const tutti_members *members, int *done)
+{
+    t->ops = ops_that_work;
+    tutti_status status = t->ops->grow(t, lanes, members, done);
+    return status ? status : tutti_fail(TUTTI_ERR_NOMEM, "no memory for lanes");
+}
+
+static void *make_twice(void *arg)
+{
+    static const int one[MEMBERS] = {0, 1, 2}, other[MEMBERS] = {2, 0, 1};
+    maker *m = arg;
+    tutti_transport *transport;
+    tutti_transport_ops fails;
+    tutti_exchange *exchange = NULL;
+    const tutti_exchange_options options = {.design = tutti_design_find("funneled"),
+        .lanes = 1,
+        .verify = TUTTI_VERIFY_ON,
+        .messages = 1,
+        .timeout_s = patience_s};
+    int group;
+    m->first = tutti_transport_loop(m->world, m->rank, 3, &transport);
+    if (m->first) return NULL;
+    if (m->rank == 1) {
+        ops_that_work = transport->ops;
+        fails = *transport->ops;
+        fails.grow = fail_once;
+        transport->ops = &fails;
+    }
+    m->first = tutti_exchange_open_over(transport, &options, &exchange);
+    if (!m->first) m->first = tutti_exchange_group(exchange, MEMBERS, one, &group);
+    m->second = exchange ? tutti_exchange_group(exchange, MEMBERS, other, &group) : m->first;
+    if (!m->second) m->number = tutti_exchange_members(exchange, group)->rank;
+    tutti_exchange_close(exchange);
+    return NULL;
+}
+
+/* Two ranks have made what the third could not: the next group has nothing of it. */
+START_TEST(a_group_that_failed_is_not_the_next_one)
+{
+    static const int numbers[MEMBERS] = {1, 2, 0};
+    maker m[MEMBERS];
+    tutti_loop_world *world;
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_ok(tutti_loop_world_new(MEMBERS, NULL, &world));
+    for (int r = 0; r < MEMBERS; r++) {
+        m[r] = (maker){.world = world, .rank = r, .number = -1};
+        ck_assert_int_eq(pthread_create(&m[r].thread, NULL, make_twice, &m[r]), 0);
+    }
+    for (int r = 0; r < MEMBERS; r++) pthread_join(m[r].thread, NULL);
+    for (int r = 0; r < MEMBERS; r++) {
+        ck_assert_int_eq(m[r].first, TUTTI_ERR_NOMEM);
+        ck_assert_ok(m[r].second);
+        ck_assert_int_eq(m[r].number, numbers[r]);
+    }
+    tutti_loop_world_free(world);
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static void other_count(tutti_graph *g, int rank)
@@ -540,5 +613,6 @@ int main(void)
         tcase, what_ranks_disagree_on_is_refused, 0, (int)(sizeof refusals / sizeof *refusals));
     tcase_add_loop_test(tcase, an_agreed_order_has_no_groups, 0, 4);
     tcase_add_test(tcase, a_rank_alone_sends_nothing);
+    tcase_add_test(tcase, a_group_that_failed_is_not_the_next_one);
     return testing_run(suite);
 }
