@@ -70,19 +70,12 @@ static tutti_status price_segments(const tutti_topology *t, tutti_sched_builder 
     return TUTTI_OK;
 }
 
-static int root_of(const tutti_forest *f)
-{
-    int r = 0;
-    while (f->tree[0].parent[r] >= 0) r++;
-    return r;
-}
-
 tutti_status tutti_predict_forest(const tutti_topology *t, tutti_coll_kind kind,
     const tutti_forest *forest, int64_t count, tutti_sched_price *price, int64_t *segment)
 {
     tutti_sched_shape shape = {.kind = kind,
         .P = t->ranks,
-        .root = tutti_coll_trait_of(kind)->rooted ? root_of(forest) : 0,
+        .root = tutti_coll_trait_of(kind)->rooted ? tutti_tree_root(forest->tree[0].parent) : 0,
         .count = count,
         .in_place = 1,
         .forest = forest};
@@ -93,9 +86,7 @@ tutti_status tutti_predict_forest(const tutti_topology *t, tutti_coll_kind kind,
 /* The same topology with ranks in the order of a ring. */
 static void order_ranks(const tutti_topology *t, const int parent[], int rank_point[])
 {
-    int at = 0;
-    for (int r = 0; r < t->ranks; r++)
-        if (parent[r] < 0) at = r;
+    int at = tutti_tree_root(parent);
     for (int i = 0; i < t->ranks; i++) {
         rank_point[i] = t->rank_point[at];
         for (int r = 0; r < t->ranks; r++)

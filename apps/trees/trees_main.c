@@ -63,8 +63,7 @@ static void print_trees(const tutti_forest *f)
 {
     printf("%6s %6s %12s %6s\n", "tree", "root", "GB/s", "depth");
     for (int t = 0; t < f->trees; t++) {
-        int root = 0;
-        while (f->tree[t].parent[root] >= 0) root++;
+        int root = tutti_tree_root(f->tree[t].parent);
         printf("%6d %6d %12.3f %6d\n", t, root, f->tree[t].weight / 1e9, tutti_tree_depth(f, t));
     }
 }
@@ -97,9 +96,7 @@ static tutti_status print_times(const tutti_topology *t, const tutti_forest *f)
     } row[] = {{TUTTI_ALLREDUCE, "64 KiB", 64 << 10}, {TUTTI_ALLREDUCE, "64 MB", 64000000},
         {TUTTI_BROADCAST, "64 KiB", 64 << 10}, {TUTTI_BROADCAST, "64 MB", 64000000}};
     tutti_forest *rings;
-    int root = 0;
-    while (f->tree[0].parent[root] >= 0) root++;
-    tutti_status status = tutti_best_rings_of(t, root, &rings);
+    tutti_status status = tutti_best_rings_of(t, tutti_tree_root(f->tree[0].parent), &rings);
     if (status) return status;
     printf("best rings: %d, of %g GB/s in all\n", rings->trees, tutti_forest_rate(rings) / 1e9);
     printf("%-10s %8s %12s %12s %10s %13s\n", "", "", "trees, ms", "rings, ms", "rings/trees",

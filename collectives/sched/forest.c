@@ -179,6 +179,13 @@ typedef struct builder {
     int64_t room, rooms, used; /* elements of a place in scratch; how many; arrivals so far */
 } builder;
 
+int tutti_tree_root(const int parent[])
+{
+    int root = 0;
+    while (parent[root] >= 0) root++;
+    return root;
+}
+
 void tutti_tree_turn(int parent[], int root)
 {
     for (int rank = root, above = -1; rank >= 0;) {

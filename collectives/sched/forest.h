@@ -61,6 +61,8 @@ void tutti_tree_chain_chain(int P, int root, int k, int parent[]);
 /* A binomial tree of the first ranks of machines (host: sched.h; the root is the first of its own), with a chain
  * in each. NOMEM. */
 tutti_status tutti_tree_hosts(int P, int root, const int host[], int parent[]);
+/* [P] The rank that has no parent. */
+int tutti_tree_root(const int parent[]);
 /* Makes a rank the root: those from it up to the root turn around. */
 void tutti_tree_turn(int parent[], int root);
 

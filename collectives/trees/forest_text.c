@@ -234,18 +234,11 @@ tutti_status tutti_forest_open(
     return status ? status : read_forest(lines, topology, forest, hash);
 }
 
-static int root_of(const tutti_forest *f, int tree)
-{
-    int r = 0;
-    while (f->tree[tree].parent[r] >= 0) r++;
-    return r;
-}
-
 tutti_status tutti_forest_print(const tutti_forest *f, uint64_t hash, FILE *out)
 {
     fprintf(out, "forest 1\ntopology %016" PRIx64 "\nranks %d\n", hash, f->P);
     for (int t = 0; t < f->trees; t++) {
-        fprintf(out, "tree %d ", root_of(f, t));
+        fprintf(out, "tree %d ", tutti_tree_root(f->tree[t].parent));
         tutti_rate_print(out, f->tree[t].weight);
         fputc(':', out);
         for (int r = 0; r < f->P; r++)

@@ -368,8 +368,7 @@ static double price(
     const tutti_sched *ranks[8];
     tutti_sched_price p;
     for (int i = 0; i < t->points; i++) t->point[i].kind = -1;
-    int root = 0;
-    while (f->tree[0].parent[root] >= 0) root++;
+    const int root = tutti_tree_root(f->tree[0].parent);
     for (int r = 0; r < t->ranks; r++) {
         const tutti_sched_shape shape = {.kind = kind,
             .rank = r,
