@@ -188,24 +188,18 @@ tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P)
     return args;
 }
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 uint64_t tutti_coll_counts_hash(const tutti_coll_args *args, int P)
 {
     uint64_t hash = 2;
     if (!args->counts || args->kind == TUTTI_ALLTOALL) return args->counts != NULL;
-    for (int r = 0; r < P; r++) hash = mix_word(hash, (uint64_t)args->counts[r]);
+    for (int r = 0; r < P; r++) hash = tutti_coll_mix(hash, (uint64_t)args->counts[r]);
     return hash >> 1 | 2;
 }
 
 uint64_t tutti_coll_operator_hash(const tutti_coll_args *args)
 {
     if (!args->user || !tutti_coll_trait_of(args->kind)->reduces) return 0;
-    uint64_t hash = mix_word(1, (args->user->commutes != 0) + 2u * (args->user->whole != 0));
-    for (const char *c = args->user->name; *c; c++) hash = mix_word(hash, (unsigned char)*c);
+    uint64_t hash = tutti_coll_mix(1, (args->user->commutes != 0) + 2u * (args->user->whole != 0));
+    for (const char *c = args->user->name; *c; c++) hash = tutti_coll_mix(hash, (unsigned char)*c);
     return hash >> 1 | 1;
 }

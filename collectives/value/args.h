@@ -138,6 +138,13 @@ tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args);
 /* Reads a node's descriptor: the arguments come first, without buffers, and their counts, if any, last. Returns the
  * arguments, with counts pointing into the descriptor. */
 tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P);
+/* Takes one more word into a hash that ranks compare. */
+static inline uint64_t tutti_coll_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
 /* A hash of the counts for ranks to compare: 0 without counts; 1 for an ALLTOALL, whose counts
  * differ between ranks. Below 2^63. */
 uint64_t tutti_coll_counts_hash(const tutti_coll_args *args, int P);

@@ -108,15 +108,6 @@ static void run(void *buffers[], void *arg)
 static struct starpu_codelet codelet = {
     .cpu_funcs = {run}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_datum"};
 
-/* Frees a task that was never submitted: StarPU frees only tasks that end. Accepts NULL. */
-static void discard(struct starpu_task *task)
-{
-    if (!task) return;
-    task->destroy = 0;
-    task->cl_arg_free = 0;
-    starpu_task_destroy(task);
-}
-
 static int list_data(struct starpu_task *t, const tutti_datum_task *task)
 {
     size_t n = (size_t)task->count;
@@ -196,7 +187,7 @@ tutti_status tutti_datum_submit(const tutti_datum_task *task)
     struct starpu_task *t = starpu_task_create();
     tutti_datum_task *copy = malloc(sizeof *copy);
     if (!t || !copy || !list_data(t, task)) {
-        discard(t);
+        tutti_starpu_task_discard(t);
         free(copy);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", task->name);
     }
@@ -207,7 +198,7 @@ tutti_status tutti_datum_submit(const tutti_datum_task *task)
     t->cl_arg_free = 1;
     int rc = starpu_task_submit(t);
     if (!rc) return TUTTI_OK;
-    discard(t);
+    tutti_starpu_task_discard(t);
     free(copy);
     return tutti_fail(
         TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", task->name, strerror(-rc));

@@ -70,11 +70,11 @@ static void release(const tutti_held *h, int links)
             starpu_data_release_on_node(h->datum[d].handle, node_of(h, &h->datum[d]));
 }
 
-/* Frees a task that was never submitted: StarPU frees only tasks that end. Accepts NULL. */
-static void discard(struct starpu_task *task)
+void tutti_starpu_task_discard(struct starpu_task *task)
 {
     if (!task) return;
     task->destroy = 0;
+    task->cl_arg_free = 0;
     starpu_task_destroy(task);
 }
 
@@ -95,7 +95,7 @@ static void submit_start(tutti_held *h)
         status = tutti_fail(
             TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", h->request.name, strerror(-rc));
     }
-    discard(h->start);
+    tutti_starpu_task_discard(h->start);
     release(h, 1);
     h->request.refused(h->request.arg, status);
 }
@@ -131,7 +131,7 @@ static void start_it(tutti_held *h)
     while (!inside && (h = l.first)) {
         l.first = h->next;
         if (!l.first) l.end = &l.first;
-        discard(h->start);
+        tutti_starpu_task_discard(h->start);
         call_start(h); /* h may be gone */
     }
     if (!inside) l.begun = 0;
@@ -153,8 +153,8 @@ tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **hel
     struct starpu_task *start = starpu_task_create();
     struct starpu_task *presence = request->counted ? starpu_task_create() : NULL;
     if (!h || !start || (request->counted && !presence)) {
-        discard(start);
-        discard(presence);
+        tutti_starpu_task_discard(start);
+        tutti_starpu_task_discard(presence);
         free(h);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", request->name);
     }
@@ -199,8 +199,8 @@ void tutti_held_end(tutti_held *held)
 {
     struct starpu_task *presence = held->presence;
     if (!held->submitted) {
-        discard(held->start);
-        discard(presence);
+        tutti_starpu_task_discard(held->start);
+        tutti_starpu_task_discard(presence);
         free(held);
         return;
     }

@@ -55,5 +55,7 @@ tutti_status tutti_held_submit(tutti_held *held);
 void tutti_held_end(tutti_held *held);
 /* Whether this is the task that starts a collective. [A] */
 int tutti_held_is(const struct starpu_task *task);
+/* Frees a task that was never submitted, which StarPU does not; its cl_arg stays. Accepts NULL. */
+void tutti_starpu_task_discard(struct starpu_task *task);
 
 #endif

@@ -6,6 +6,7 @@
 #include "dag/run/starpu_parts.h"
 
 #include "dag/device/device.h"
+#include "dag/run/held.h"
 #include "dag/run/stream.h"
 
 #include <limits.h>

@@ -80,8 +80,6 @@ void tutti_instances_free(tutti_run *run);
 tutti_status tutti_starpu_task_make(tutti_run *run, struct starpu_codelet *codelet,
     tutti_instance *instance, const tutti_task_label *label, struct starpu_task **made);
 tutti_status tutti_starpu_task_submit(struct starpu_task *task);
-/* Frees a task that was never submitted. Accepts NULL. */
-void tutti_starpu_task_discard(struct starpu_task *task);
 /* Submits an instance of *proto that ends with its one task. */
 tutti_status tutti_starpu_submit(tutti_run *run, struct starpu_codelet *codelet,
     const tutti_instance *proto, const tutti_task_label *label);

@@ -1,6 +1,7 @@
 #include "dag/run/starpu_parts.h"
 
 #include "dag/base/log.h"
+#include "dag/run/held.h"
 #include "dag/run/starpu_mode.h"
 
 #include <stdlib.h>
@@ -28,14 +29,6 @@ static tutti_status set_data(
         STARPU_TASK_SET_MODE(task, tutti_starpu_mode(label->turn_mode), tensors);
     }
     return TUTTI_OK;
-}
-
-/* StarPU frees only tasks that end. */
-void tutti_starpu_task_discard(struct starpu_task *task)
-{
-    if (!task) return;
-    task->destroy = 0;
-    starpu_task_destroy(task);
 }
 
 int tutti_starpu_priority(int priority)

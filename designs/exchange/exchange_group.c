@@ -10,17 +10,11 @@ typedef struct group_request {
     int64_t status, digest;
 } group_request;
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 static tutti_status check_group(
     const tutti_exchange *x, int n, const int ranks[], group_request *mine)
 {
     int size = tutti_exchange_size(x);
-    uint64_t hash = mix_word(1, (uint64_t)n);
+    uint64_t hash = tutti_coll_mix(1, (uint64_t)n);
     if (!x->options.messages)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "tutti_group: this session has no groups");
     if (n < 1 || n > size || !ranks)
@@ -37,7 +31,7 @@ static tutti_status check_group(
             if (ranks[j] == ranks[i])
                 return tutti_fail(TUTTI_ERR_INVAL,
                     "tutti_group: rank %d is listed twice: list each rank once", ranks[i]);
-        hash = mix_word(hash, (uint64_t)ranks[i]);
+        hash = tutti_coll_mix(hash, (uint64_t)ranks[i]);
     }
     mine->digest = (int64_t)(hash >> 1);
     return TUTTI_OK;

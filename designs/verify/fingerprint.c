@@ -3,20 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 29);
-}
-
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
     size_t left = strlen(text);
-    for (hash = mix_word(hash, left); left;) {
+    for (hash = tutti_coll_mix(hash, left); left;) {
         uint64_t word = 0;
         size_t part = left < sizeof word ? left : sizeof word;
         memcpy(&word, text, part);
-        hash = mix_word(hash, word);
+        hash = tutti_coll_mix(hash, word);
         text += part;
         left -= part;
     }
@@ -46,18 +40,18 @@ void tutti_fingerprint_make(const tutti_entry *entry, int64_t number, const tutt
         .counts = trait->parts ? tutti_coll_counts_hash(a, members->size) : 0};
     snprintf(f->name, sizeof f->name, "%s", name);
     if (trait->reduces) snprintf(f->op_name, sizeof f->op_name, "%s", tutti_coll_op_name(a));
-    f->hash = mix_word(1, (uint64_t)f->sequence);
-    f->hash = mix_word(f->hash, (uint64_t)f->index);
-    f->hash = mix_word(f->hash, (uint64_t)f->count);
-    f->hash = mix_word(f->hash, (uint64_t)f->chunk << 32 | (uint64_t)f->chunks);
-    f->hash = mix_word(f->hash, (uint64_t)f->root << 32 | (uint64_t)f->kind << 16 |
-                                    (uint64_t)f->dtype << 8 | (uint64_t)f->op);
+    f->hash = tutti_coll_mix(1, (uint64_t)f->sequence);
+    f->hash = tutti_coll_mix(f->hash, (uint64_t)f->index);
+    f->hash = tutti_coll_mix(f->hash, (uint64_t)f->count);
+    f->hash = tutti_coll_mix(f->hash, (uint64_t)f->chunk << 32 | (uint64_t)f->chunks);
+    f->hash = tutti_coll_mix(f->hash, (uint64_t)f->root << 32 | (uint64_t)f->kind << 16 |
+                                          (uint64_t)f->dtype << 8 | (uint64_t)f->op);
     if (a->kind != TUTTI_MESSAGE) /* whose two ranks name their own data */
         f->hash = mix_text(f->hash, name);
-    if (f->key) f->hash = mix_word(f->hash, (uint64_t)f->key);
-    if (f->counts) f->hash = mix_word(f->hash, f->counts);
-    if (f->priority) f->hash = mix_word(f->hash, (uint64_t)(int64_t)f->priority);
-    if (trait->reduces && a->user) f->hash = mix_word(f->hash, tutti_coll_operator_hash(a));
+    if (f->key) f->hash = tutti_coll_mix(f->hash, (uint64_t)f->key);
+    if (f->counts) f->hash = tutti_coll_mix(f->hash, f->counts);
+    if (f->priority) f->hash = tutti_coll_mix(f->hash, (uint64_t)(int64_t)f->priority);
+    if (trait->reduces && a->user) f->hash = tutti_coll_mix(f->hash, tutti_coll_operator_hash(a));
 }
 
 char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, size_t size)
