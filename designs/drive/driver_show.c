@@ -39,7 +39,7 @@ static void see_one(tutti_driver *d, void *ctx)
     const tutti_entry *oldest = tutti_queue_oldest(queue);
     if (oldest && look->oldest.sequence < 0) look->oldest = copy_entry(d, oldest);
     const tutti_entry *started = tutti_queue_first_started(queue);
-    int gate = d->options.verify.mode == TUTTI_VERIFY_FULL || (oldest && oldest->prior);
+    int gate = (d->verify && tutti_verify_gates(d->verify)) || (oldest && oldest->prior);
     if (look->started.sequence < 0 && started)
         look->started = copy_entry(d, started);
     else if (look->started.sequence < 0 && gate && oldest && oldest->state == TUTTI_ENTRY_READY)

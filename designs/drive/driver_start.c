@@ -96,7 +96,7 @@ void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks)
     pthread_mutex_lock(d->queue_lock);
     int starts = !d->held; /* an entry never overtakes a held one */
     pthread_mutex_unlock(d->queue_lock);
-    starts = starts && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
+    starts = starts && (!d->verify || !tutti_verify_gates(d->verify));
     for (int64_t s = first; s < first + chunks; s++) {
         pthread_mutex_lock(d->queue_lock);
         tutti_entry *entry = tutti_queue_get(&d->queue, s);

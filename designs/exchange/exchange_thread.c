@@ -201,6 +201,7 @@ static tutti_status set_up_exchange(
     if (status) return status;
     transport->shares_slots |= x->options.shares_slots;
     transport->edges_aside |= x->options.edges_aside;
+    driver->verify.untagged = transport->device_collectives != NULL;
     tutti_comm_options options = {.algorithm = x->options.algorithm,
         .rules = x->rules,
         .topology = x->topology,

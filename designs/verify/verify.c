@@ -81,7 +81,7 @@ static tutti_status open_parts(tutti_verify *v)
     v->suspicion.answer = calloc((size_t)v->size, sizeof *v->suspicion.answer);
     if (!v->offered || !v->reached || !v->history || !v->suspicion.answer)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d ranks", v->size);
-    return v->options.mode == TUTTI_VERIFY_FULL
+    return v->options.mode == TUTTI_VERIFY_FULL || (v->options.untagged && v->size > 2)
                ? tutti_gate_open(v->control, v->lanes, note_difference, v, &v->gate)
                : tutti_compare_open(v->control, v->lanes, v->options.at_once ? 0 : batch_s,
                      note_difference, v, &v->compare);
@@ -373,6 +373,11 @@ static tutti_status check_suspicion(tutti_verify *v)
 int tutti_verify_agrees(const tutti_verify *verify, int lane, int64_t number)
 {
     return !verify->compare || tutti_compare_agrees(verify->compare, lane, number);
+}
+
+int tutti_verify_gates(const tutti_verify *verify)
+{
+    return verify->gate != NULL;
 }
 
 tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence)

@@ -6,7 +6,8 @@
  *         unrelated data are summed.
  *   full  no collective starts before all ranks have reached it (designs/verify/gate.h). The
  *         library's own collectives have no tags and cannot be cancelled, so with the algorithm
- *         "mpi" `on` means `full`.
+ *         "mpi" `on` means `full`. So it does among three ranks and more where a GPU's library adds
+ *         (NCCL): a rank whose neighbours agree with it does not know that all ranks do.
  *
  * A rank that finds a difference asks all others what they have at that place, and composes one
  * sentence from the answers. A rank that ends sends the others the number of collectives that it has
@@ -41,6 +42,7 @@ typedef struct tutti_verify_options {
     /* 1: sends and reports at once, without waiting for more hashes or differences (explorers,
      * which have no clock). */
     int at_once;
+    int untagged; /* 1: collectives may have no tags; ON among more than two ranks is then FULL */
     const tutti_members *members; /* of a group or edge, borrowed; NULL: all ranks */
     int history;                  /* fingerprints that are kept for the others; 0: 1024 */
 } tutti_verify_options;
@@ -57,6 +59,8 @@ tutti_status tutti_verify_admit(
 /* Whether the left neighbour's number-th collective of this lane is the same; always with FULL. Collectives without
  * tags (tutti_comm_tags_messages), which might be summed with anything, end no earlier. */
 int tutti_verify_agrees(const tutti_verify *verify, int lane, int64_t number);
+/* Whether none starts before all ranks have reached it. */
+int tutti_verify_gates(const tutti_verify *verify);
 /* Advances the comparison. *sentence: what differs, once known, for the log of every rank; else
  * NULL. COMM, NOMEM. */
 tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence);
