@@ -70,6 +70,8 @@ again tests/programs/a.sh 'the run took 9 s' && grep -q '^passed at the second t
 again tests/designs/test_a 'guard: process 7, a launcher, stands still after its last rank has ended: killing it' ||
     { fail "a test whose launcher stood still is not run again"; cat "$dir/out"; }
 again tests/designs/test_a 'the run took 9 s' && fail "a test without ranks is run again"
+again tests/programs/a.sh 'FAILED: 2 ranks: chained ended with , sequential with 93c1d2aa80b4e57f' ||
+    { fail "a script with a run that did not end is not run again"; cat "$dir/out"; }
 while read -r line; do
     again tests/programs/a.sh "$line" && fail "run again: $line"
     grep -qF "a.sh is not run again, as no delay explains this: $line" "$dir/out" || { fail "it does not say why: $line"; cat "$dir/out"; }
@@ -81,5 +83,12 @@ mpirun noticed that process rank 0 exited on signal 11 (Segmentation fault).
 a.sh: line 7: 7 Segmentation fault
 FAILED: 3b8f0c5d92a7e614 instead of 93c1d2aa80b4e57f: 2 ranks, --design chained
 FAILED: the checkpoints differ
+FAILED: 2 ranks, 1 workers, --model mlp: chained ended with 3b8f0c5d92a7e614, sequential with 93c1d2aa80b4e57f
+FAILED: elastic: 3b8f0c5d92a7e614, mpirun: 93c1d2aa80b4e57f
+FAILED: not the checkpoint of runs that resume
+FAILED: 2 servers: another checkpoint than of sync
+FAILED: ring, funneled: 3 ranks: 1 wrong sums of 100000
+rank 1: ok, 0 wrong, 2 collisions
+weights 3b8f0c5d92a7e614, not weights 93c1d2aa80b4e57f: order 7, ranks and options 2 --model mlp
 LINES
 finish

@@ -41,7 +41,7 @@ saves() {
     trains 2 "${all[@]}" --steps 20000 --stop-after "$step"
     hash=$(field weights_hash)
     trains 1 "${all[@]}" --steps 20000 --resume "$dir/saved" --stop-after "$step"
-    [ "$(field weights_hash)" = "$hash" ] || fail "the weights are not those of step $step"
+    is "saved after step $step" "$hash"
     rm -f "$dir/saved" "$dir/json"
 }
 rm "$dir/json"

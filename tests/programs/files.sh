@@ -125,7 +125,7 @@ ends_with 0 "a damaged checkpoint" cifar 2 "${run[@]}" --steps 15 --resume part 
 says 'damaged: its data do not have the hash' "a damaged checkpoint"
 says 'continuing from the earlier checkpoint part.1' "a damaged checkpoint"
 grep -q 'error:' out && { fail "a damaged checkpoint: called an error"; cat out; }
-[ "$(field weights_hash)" = "$hash" ] || fail "a damaged checkpoint: other weights at the end"
+is "a damaged checkpoint" "$hash"
 [ -e part.damaged ] && cmp part whole && [ "$(step_of part.1) $(step_of part.2)" = "10 5" ] || { fail "a damaged checkpoint"; ls -l; }
 
 # The same under tutti-run, which starts a program again that ends after 10 steps, with the file damaged or missing.

@@ -15,17 +15,18 @@ for ranks in 1 2 3; do
         fail "evaluated on $ranks ranks: $(field weights_hash) $(field test_accuracy) $(field steps), not $hash $accuracy 0"
 done
 trains 2 "${run[@]}" --evaluate --ema 0.5 --resume "$dir/weights"
-[ "$(field weights_hash) $(field test_accuracy)" = "$hash $accuracy" ] || fail "--evaluate --resume"
+[ "$(field weights_hash) $(field test_accuracy)" = "$hash $accuracy" ] ||
+    fail "--evaluate --resume: $(field weights_hash) $(field test_accuracy), not $hash $accuracy"
 grep -q '"event":"step"' <(sed '1,/"event":"summary"/d' "$dir/json") && fail "--evaluate trains"
 trains 2 "${run[@]}" --steps 3 --lr 0 --init-from "$dir/weights" --ema 0.5
-[ "$(field weights_hash)" = "$hash" ] || fail "a rate of 0 changes the weights"
+is "a rate of 0" "$hash"
 [ "$(field average_test_accuracy)" = "$accuracy" ] || fail "averages do not begin as the weights"
 trains 2 "${run[@]}" --steps 3 --init-from "$dir/weights" --checkpoint "$dir/more"
 [ "$(field weights_hash)" != "$hash" ] || fail "nothing is trained"
 hash3=$(field weights_hash)
 # A restart adds --resume, which counts more.
 trains 2 "${run[@]}" --steps 3 --init-from "$dir/weights" --checkpoint "$dir/more" --resume "$dir/more"
-[ "$(field weights_hash)" = "$hash3" ] || fail "--resume with --init-from"
+is "--resume with --init-from" "$hash3"
 
 # ---- another number of classes: a new head; another model: refused
 cifar 2 "${run[@]}" --data synthetic:32x32x3:4 --steps 2 --eval-every never --init-from "$dir/weights" || { fail "status $?"; cat "$dir/out"; }

@@ -98,7 +98,8 @@ for stop in 1 13 19; do
     trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/part" --stop-after $stop --overwrite
     grep -aq '"epoch-sums":"20 2 0x' "$dir/part" || fail "stopped after $stop steps: no sums"
     trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/part" --resume "$dir/part"
-    [ "$(field weights_hash) $(field train_loss)" = "$hash $loss" ] || fail "stopped after $stop: $(field train_loss), not $loss"
+    [ "$(field weights_hash) $(field train_loss)" = "$hash $loss" ] ||
+        fail "stopped after $stop: $(field weights_hash) $(field train_loss), not $hash $loss"
     cmp "$dir/whole" "$dir/part" || fail "stopped after $stop steps: the checkpoints differ"
 done
 rm -f "$dir"/json "$dir"/part*
@@ -106,7 +107,8 @@ trains 2 "${middle[@]}" --steps 20 --stop-after 17 --checkpoint "$dir/part" --ch
 [ "$(sed -n 's/.*"event":"checkpoint".*"step":\([0-9]*\)}.*/\1/p' "$dir/json" | paste -sd ' ')" = '5 10 15 17' ] || { fail "--checkpoint-every"; cat "$dir/json"; }
 cp "$dir/part.2" "$dir/ten"
 trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/ten" --resume "$dir/ten"
-[ "$(field weights_hash) $(field train_loss)" = "$hash $loss" ] || fail "from --checkpoint-every: $(field train_loss), not $loss"
+[ "$(field weights_hash) $(field train_loss)" = "$hash $loss" ] ||
+    fail "from --checkpoint-every: $(field weights_hash) $(field train_loss), not $hash $loss"
 grep -aq epoch-sums "$dir/ten" && fail "sums at the end of an epoch"
 trains 1 "${middle[@]}" --batch 10 --steps 20 --resume "$dir/part.2"
 awk -v a="$(field train_loss)" -v b="$loss" 'BEGIN { exit !(a + 0 > 0 && a - b < 1e-3 && b - a < 1e-3) }' || fail "on 1 rank: $(field train_loss), not $loss"

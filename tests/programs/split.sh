@@ -42,7 +42,7 @@ trains 4 "${run[@]}" --layout split=2 --checkpoint "$dir/part" --stop-after 2
 cp "$dir/part" "$dir/half"
 trains 4 "${run[@]}" --layout split=2 --checkpoint "$dir/part" --resume "$dir/part"
 [ "$(field weights_hash)" = "$hash" ] || fail "resumed: $(field weights_hash) instead of $hash"
-cmp "$dir/split" "$dir/part" || fail "the checkpoint of a run that was resumed differs"
+cmp "$dir/split" "$dir/part" || fail "resumed: the checkpoints differ"
 # A run that goes no further only takes the weights from one layout to another and writes them again.
 trains 1 "${model[@]}" --init-from "$dir/half" --evaluate
 half=$(field weights_hash)

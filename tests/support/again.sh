@@ -8,7 +8,10 @@
 set -uo pipefail
 build=$1 tests=${2:-}
 timed='^tests/(programs|faults|box|tools|example|trace|device)/.*\.sh$'
-wrong='Sanitizer|runtime error:|signal (6|8|11)|Segmentation|instead of [0-9a-f]{16}|checkpoints? differ'
+hash='[0-9a-f]{16}' # two in a failure's sentence: of the weights that a run has, and of those that it should have
+wrong="Sanitizer|runtime error:|signal (6|8|11)|Segmentation|instead of $hash|checkpoints? differ"
+wrong+="|^FAILED: (.*[^0-9a-f])?$hash[^0-9a-f](.*[^0-9a-f])?$hash([^0-9a-f]|\$)|^(weights )?$hash, not (weights )?$hash"
+wrong+='|^FAILED: .*(other weights|(not the|another) checkpoint|another best one)|(^|[^0-9])[1-9][0-9]* (wrong|collisions)|weights are wrong'
 failed_once=() late=0
 while read -r trs; do
     grep -q '^:test-result: \(FAIL\|ERROR\)' "$trs" || continue
