@@ -72,6 +72,15 @@ static tutti_status on_start(void *ctx, tutti_svm_solver *solver)
     return status ? status : tutti_svm_agree(r->world, tutti_svm_solver_load(solver));
 }
 
+/* A signal that reached one rank alone is what ends the others, too. */
+static tutti_status agree_on_signal(run *r)
+{
+    int64_t terms = tutti_interrupt_asked(r->interrupt) == SIGTERM;
+    tutti_status status = tutti_svm_sum(r->world, &terms);
+    if (!status) tutti_interrupt_resolve(r->interrupt, terms ? SIGTERM : SIGINT);
+    return status;
+}
+
 static tutti_status on_wish(void *ctx, tutti_svm_wish asked, tutti_svm_solver *solver)
 {
     run *r = ctx;
@@ -82,6 +91,7 @@ static tutti_status on_wish(void *ctx, tutti_svm_wish asked, tutti_svm_solver *s
         status =
             tutti_svm_checkpoint_save(r->world, path, r->settings, r->data, &r->machine, &state);
     r->saved_s = tutti_clock_s();
+    if (!status && asked == TUTTI_SVM_STOP) status = agree_on_signal(r);
     if (status || asked != TUTTI_SVM_STOP) return status;
     return tutti_fail(
         TUTTI_ERR_INTERRUPTED, path ? "the training was interrupted; --resume continues it"

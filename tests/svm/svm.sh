@@ -65,14 +65,15 @@ fi
 # A training that is interrupted at any time and goes on, on another number of ranks, gives the same model.
 run "$svm" train --data "$dir/two" --model "$dir/whole" --solver pair --eps 1e-7 --eliminate 2
 for try in 1 2; do
-    "$svm" train --data "$dir/two" --model "$dir/part" --solver pair --eps 1e-7 --eliminate 2 --checkpoint "$dir/state" \
+    [ $try = 1 ] && signal=TERM || signal=INT
+    env --default-signal=INT "$svm" train --data "$dir/two" --model "$dir/part" --solver pair --eps 1e-7 --eliminate 2 --checkpoint "$dir/state" \
         --checkpoint-minutes 0.0001 > "$dir/out" 2>&1 &
     pid=$!
     for ((i = 0; i < 100; i++)); do [ -e "$dir/state" ] && break; sleep 0.02; done
-    kill -INT $pid 2> /dev/null
+    kill -$signal $pid 2> /dev/null
     status=0
     wait $pid || status=$?
-    [ $status = 130 ] || [ $status = 0 ] || { fail "status $status of an interrupted run"; cat "$dir/out"; }
+    [ $status = $((128 + $(kill -l $signal))) ] || [ $status = 0 ] || { fail "status $status of an interrupted run"; cat "$dir/out"; }
     [ -e "$dir/state" ] || continue
     cp "$dir/state" "$dir/kept"
     for on in "$svm" "$mpirun -np 2 $svm"; do
@@ -96,17 +97,34 @@ if [ -e "$dir/state" ]; then
     refuses 1 "hash" "${goes_on[@]}" --data "$dir/two"
 fi
 
+# A training that cannot end, as the same rows are in both classes: a signal to one rank ends it, and it is saved.
+{ cat "$dir/two" && head -n 100 "$dir/two" | sed 's/^-1/x/; s/^1/-1/; s/^x/1/'; } > "$dir/both"
+endless=(--solver pair --eps 1e-10 --cost 1e9 --kernel linear --max-steps 1000000000000)
+for signal in TERM INT; do
+    for on in "$svm" "$mpirun -np 2 $svm"; do
+        rm -f "$dir/endless" "$dir/json"
+        env --default-signal=INT $on train --data "$dir/both" --model "$dir/never" "${endless[@]}" \
+            --checkpoint "$dir/endless" --checkpoint-minutes 1000 --json "$dir/json" > "$dir/out" 2>&1 &
+        run=$!
+        for ((i = 0; i < 600; i++)); do grep -qs start "$dir/json" && break; sleep 0.1; done
+        kill -$signal "$(pgrep -f "^$svm train --data $dir/both" | tail -n 1)" || fail "$signal: no such training: $on"
+        status=0
+        wait "$run" || status=$?
+        [ $status = $((128 + $(kill -l $signal))) ] && [ -s "$dir/endless" ] || { fail "$signal: status $status: $on"; cat "$dir/out"; }
+    done
+done
+
 # A rank that stops is named within seconds, and all end; also where --timeout ends the wait, while messages are under way.
 stops() { # SENTENCE OPTION...
     local said=$1 run stopped status=0 begun i
     shift
     rm -f "$dir/json"
-    "$mpirun" -np 2 "$svm" train --data "$dir/two" --model "$dir/never" --solver pair --eps 1e-10 --cost 1e6 --kernel linear --json "$dir/json" \
-        "$@" > "$dir/out" 2>&1 &
+    "$mpirun" -np 2 "$svm" train --data "$dir/both" --model "$dir/never" "${endless[@]}" --json "$dir/json" "$@" \
+        > "$dir/out" 2>&1 &
     run=$!
     for ((i = 0; i < 300; i++)); do grep -qs start "$dir/json" && break; sleep 0.1; done
     sleep 0.5
-    stopped=$(pgrep -f "$svm train --data $dir/two --model $dir/never" | tail -n 1)
+    stopped=$(pgrep -f "$svm train --data $dir/both --model $dir/never" | tail -n 1)
     kill -STOP "$stopped"
     begun=$SECONDS
     wait "$run" || status=$?
