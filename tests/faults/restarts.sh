@@ -62,7 +62,7 @@ while [ $killed -lt "$kills" ]; do
     [ $status = 0 ] || { fail "status $status ($design)"; cat "$dir/out"; }
     [ "$(field weights_hash)" = "$hash" ] || { fail "weights $(field weights_hash) instead of $hash ($design)"; cat "$dir/out"; }
     cmp "$dir/whole" "$dir/part" || fail "the checkpoints differ ($design)"
-    grep -q 'truncated\|not a safetensors\|do not match' "$dir/out" && { fail "a torn checkpoint"; cat "$dir/out"; }
+    grep -q 'truncated\|not a safetensors\|damaged: its data' "$dir/out" && { fail "a torn checkpoint"; cat "$dir/out"; }
     [ "$(ls "$dir" | grep -c '^part\..*\(part\|lock\)$')" = 0 ] || { fail "an unfinished checkpoint was left"; ls "$dir"; }
     [ -z "$(ranks)" ] || fail "ranks were left behind"
 done

@@ -13,7 +13,7 @@ ends() {
     [ $status = 1 ] || { fail "status $status: $*"; cat "$dir/out"; }
     [ "$(grep -c "error: .*$text" "$dir/out")" = 1 ] || { fail "not one \"$text\": $*"; cat "$dir/out"; }
     grep -q "^tutti: rank [1-9].*error" "$dir/out" && { fail "rank 0 is not alone in saying it: $*"; cat "$dir/out"; }
-    grep -q 'MPI_ABORT\|all ranks end' "$dir/out" && { fail "MPI_Abort: $*"; cat "$dir/out"; }
+    grep -qi 'mpi_abort\|all ranks end' "$dir/out" && { fail "MPI_Abort: $*"; cat "$dir/out"; }
     cmp -s "$dir/saved" "$dir/before" || { fail "the checkpoint has changed: $*"; rm -f "$dir/saved"; cp "$dir/before" "$dir/saved"; }
 }
 

@@ -81,7 +81,7 @@ interrupts() { # DESIGN SIGNAL WHOM P
     elif [ "$mpi" != openmpi5 ]; then # whose launcher passes nothing on after a signal: see tutti-run(1)
         says "interrupted by SIG[A-Z]* after step [0-9]* of 1000000, which is saved in $dir/part."
     fi
-    grep -q MPI_ABORT "$dir/out" && { fail "MPI_Abort: $signal to $whom, $design"; cat "$dir/out"; }
+    grep -qi mpi_abort "$dir/out" && { fail "MPI_Abort: $signal to $whom, $design"; cat "$dir/out"; }
     tail -n 1 "$dir/json" | grep -q '"event":"interrupted","signal":"SIG[A-Z]*","step":[0-9]*,"resume":".*--resume' ||
         { fail "no event: $signal to $whom, $design"; tail -n 1 "$dir/json"; }
 }

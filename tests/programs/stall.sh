@@ -94,7 +94,7 @@ answers() { # DESIGN: it is asked what it does, and goes on
     kill -TERM "$run"
     wait "$run"
     says "$1" 'rank 1: state: [0-9]* collectives submitted, [0-9]* ended, [0-9]* in flight; [0-9]* tasks ended'
-    grep -q 'warning: waits\|stall report' "$dir/out" && { fail "$1: a false alarm"; cat "$dir/out"; }
+    grep -q 'warning: has waited\|stall report' "$dir/out" && { fail "$1: a false alarm"; cat "$dir/out"; }
     nothing_left "$1"
 }
 
