@@ -2,6 +2,7 @@
 # The example program: at most ten changed lines; one rank gives what the sequential program gives; 1 to 4 ranks converge to
 # the same weights on every rank, with every design; a rank that stands still is named, and every rank ends.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+set -o pipefail
 programs=$apps source=$TUTTI_SRCDIR/apps/example
 
 # A line of code that the parallel program adds or changes counts; comments do not.
