@@ -9,6 +9,11 @@ all=(--data "$dir/data" --model mlp --batch 4 --lr 0.02 --augment crop)
 refuses 2 "--least-ranks 1: .*tutti-run --elastic" cifar 2 "${all[@]}" --least-ranks 1
 if ! "$mpirun" --with-ft ulfm -np 1 true > /dev/null 2>&1 ||
     "$mpirun" --with-ft ulfm -np 1 "$apps/tutti-cifar" "${all[@]}" --least-ranks 1 --steps 1 --eval-every never 2>&1 | grep -q 'Open MPI 5'; then
+    # This MPI has none, or this build does not use what its headers declare.
+    for folder in $(sed -n 's/^MPI_CFLAGS = //p' "$TUTTI_BUILDDIR/Makefile" | tr ' ' '\n' | sed -n 's/^-I//p'); do
+        grep -q 'build with Open MPI 5' "$dir/out" && grep -rqs --include='mpi*ext*.h' MPIX_Comm_shrink "$folder" &&
+            fail "this build does not use the fault tolerance of its MPI: $folder"
+    done
     left_out "ranks that die over MPI" "this MPI has no fault tolerance"
     finish
 fi
