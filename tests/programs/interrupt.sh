@@ -114,14 +114,25 @@ ends
 says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, because there is no --checkpoint'
 grep -q 'interrupted by SIGTERM</b> after step [0-9]* of 1000000; nothing is saved' "$dir/live" && ! grep -q refresh "$dir/live" || fail "the page of an interrupted run"
 
-# While starting: rank 1 comes late.
-late() { launch_several_programs "$mpi"; exec "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'sleep 3; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }
+# While starting: rank 1 comes once rank 0, which waits for it, has got the signal.
+late() { launch_several_programs "$mpi"; exec "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'until [ -e "$dir/go" ]; do sleep 0.1; done; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }
+takes_term() { # PID: SIGTERM is blocked, for the thread that waits for it
+    local blocked
+    blocked=$(sed -n 's/^SigBlk:[[:space:]]*//p' "/proc/$1/status" 2> /dev/null)
+    [ $((0x${blocked:-0} >> 14 & 1)) = 1 ]
+}
 late &
 launcher=$!
-sleep 1.5
-for pid in $(pgrep -x tutti-cifar); do
-    tr '\0' '\n' 2> /dev/null < "/proc/$pid/environ" | grep -qx "dir=$dir" && kill -TERM "$pid"
+first=
+for ((moment = 0; moment < 600; moment++)); do
+    for pid in $(pgrep -x tutti-cifar); do
+        tr '\0' '\n' 2> /dev/null < "/proc/$pid/environ" | grep -qx "dir=$dir" && takes_term "$pid" && first=$pid
+    done
+    [ -z "$first" ] || break
+    sleep 0.1
 done
+if [ -n "$first" ]; then kill -TERM "$first"; else fail "while starting: rank 0 does not come"; fi
+touch "$dir/go"
 ends 30
 [ $status = 143 ] || { fail "while starting: status $status"; cat "$dir/out"; }
 says 'interrupted by SIGTERM before the first step: nothing has changed'
