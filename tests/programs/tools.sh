@@ -99,6 +99,7 @@ grep -q '"event":"start".*"comm_core":-1,' "$dir/json" || { fail "--comm-core no
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
 # Pixels from photographs, which here are grey squares of one value: a peer that says another mean is found out.
 make_jpeg "$dir/photos"
+export TMPDIR=$dir
 photos=(data --data "$dir/photos" --size 16 --images 6 --blocks 2)
 mean_peer() { # MEAN
     printf '#!/bin/sh\necho "{\\"event\\": \\"ready\\", \\"about\\": \\"a peer\\", \\"mean\\": %s}"\n' "$1"
@@ -118,7 +119,7 @@ mean=$(sed -n 's/.*a peer: the mean of what an evaluation sees is 300.000 instea
 mean_peer "$mean" > "$dir/mean"
 "$apps/tutti-bench" "${photos[@]}" --peer "$dir/mean" > "$dir/out" 2>&1 || { fail "the same mean: status $?"; cat "$dir/out"; }
 grep -q '^one thread, times as fast as a peer ' "$dir/out" || { fail "the peer's speed"; cat "$dir/out"; }
-ls "${TMPDIR:-/tmp}"/tutti-bench-data.* 2> /dev/null && fail "a file is left"
+ls "$dir"/tutti-bench-data.* 2> /dev/null && fail "a file is left"
 python=${TUTTI_TEST_PYTHON:-/usr/bin/python3}
 if "$python" -c 'import PIL' 2> /dev/null; then
     "$apps/tutti-bench" "${photos[@]}" --peer "$python $TUTTI_SRCDIR/apps/bench/photos_peer.py" > "$dir/out" 2>&1 || { fail "Pillow: status $?"; cat "$dir/out"; }
