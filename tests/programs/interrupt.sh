@@ -178,12 +178,13 @@ guarded() { # WHOM
         --json "$dir/json" > "$dir/out" 2>&1 &
     launcher=$!
     await '"step":20,'
-    local whom=$launcher pid
+    local whom=
     case $1 in
     run) whom=$(pgrep -P $launcher) ;;
     mpirun) whom=$(pgrep -P "$(pgrep -P $launcher)" '^(mpirun|prterun|mpiexec)') ;;
     esac
-    kill -TERM "${whom:-$launcher}"
+    if [ -z "$whom" ]; then fail "$1: no such process"; whom=$launcher; fi
+    kill -TERM "$whom"
     ends
     says 'interrupted by SIGTERM after step [0-9]* of 1000000, which is saved'
     grep -q 'restart 1' "$dir/out" && fail "$1 was interrupted, and all is started again"
