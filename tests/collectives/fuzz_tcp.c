@@ -59,7 +59,7 @@ static int fuzz_frames(dice *d)
     tutti_connection_message *m[2 * POSTED];
     tutti_connection *t;
     int ends[2], done, count = 0;
-    size_t bytes = 0;
+    size_t size[POSTED], bytes = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends)) return 1;
     const tutti_connection_options o = {
         .lanes = LANES, .tags = TAGS, .silence_s = 60, .early_bytes = roll(d, 2) ? EARLY : 0};
@@ -67,11 +67,10 @@ static int fuzz_frames(dice *d)
     memset(in, 0xAB, sizeof in);
     for (int i = 0; i < POSTED; i++) {
         int lane = (int)roll(d, LANES), tag = (int)roll(d, TAGS);
-        size_t size = roll(d, 3) ? SIZE : roll(d, SIZE);
-        in[i][size] = 0xCD;
-        tutti_connection_irecv(t, lane, tag, in[i], size, &m[count++]);
+        size[i] = roll(d, 3) ? SIZE : roll(d, SIZE);
+        tutti_connection_irecv(t, lane, tag, in[i], size[i], &m[count++]);
         if (!roll(d, 6)) tutti_connection_cancel(t, m[count - 1]);
-        tutti_connection_isend(t, lane, tag, out, size, &m[count++]);
+        tutti_connection_isend(t, lane, tag, out, size[i], &m[count++]);
     }
     for (int frames = 1 + (int)roll(d, 12); frames-- && bytes < STREAM;)
         bytes += draw_frame(d, stream + bytes);
@@ -90,7 +89,8 @@ static int fuzz_frames(dice *d)
         tutti_connection_test(m[i], &done);
         failures += !done;
     }
-    for (int i = 0; i < POSTED; i++) failures += in[i][SIZE + 1] != 0xAB;
+    for (int i = 0; i < POSTED; i++)
+        for (size_t k = size[i]; k < SIZE + 2; k++) failures += in[i][k] != 0xAB;
     tutti_connection_close(t);
     return failures;
 }

@@ -99,13 +99,18 @@ static void give_memory(void *memory)
         free(memory);
 }
 
+static void pass_both(void)
+{
+    tutti_connection_pass(a);
+    tutti_connection_pass(b);
+}
+
 /* Passes on both until the message ends. */
 static tutti_status end_of(tutti_connection_message *m)
 {
     double until_s = tutti_clock_s() + 30;
     for (int done = 0;;) {
-        tutti_connection_pass(a);
-        tutti_connection_pass(b);
+        pass_both();
         tutti_status status = tutti_connection_test(m, &done);
         if (done) return status;
         ck_assert_msg(tutti_clock_s() < until_s, "a message does not end");
@@ -180,26 +185,35 @@ START_TEST(messages_in_any_order)
 }
 END_TEST
 
+/* A receive that is longer or shorter than its message; no byte of its memory changes. */
 START_TEST(sizes_differ)
 {
-    char out[10] = "123456789", *in;
+    enum { BYTES = 10, MORE = 11, LESS = 5, MARK = 0xAB };
+    char out[BYTES] = "123456789", mark[MORE], *in;
     tutti_connection_message *s, *r;
     way = _i;
     open_pair(60);
-    in = take_memory(11);
-    for (int first = 0; first < 2; first++) { /* which is posted first */
-        if (first) ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, 11, &r));
-        ck_assert_ok(tutti_connection_isend(a, 1, 3, out, 10, &s));
-        if (!first) ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, 11, &r));
+    in = take_memory(MORE);
+    memset(mark, MARK, sizeof mark);
+    for (int c = 0; c < 4; c++) {
+        const size_t room = c / 2 ? LESS : MORE;
+        const int first = c % 2; /* the receive is posted first, else after the message has come */
+        memcpy(in, mark, sizeof mark);
+        if (first) ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, room, &r));
+        ck_assert_ok(tutti_connection_isend(a, 1, 3, out, BYTES, &s));
+        for (int i = 0; i < 100 && !first; i++) pass_both();
+        if (!first) ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, room, &r));
         ck_assert_int_eq(end_of(r), TUTTI_ERR_MISMATCH);
         /* a small message that went early has ended when it was sent */
         tutti_status of_send = goes_early() ? TUTTI_OK : TUTTI_ERR_MISMATCH;
         ck_assert_int_eq(end_of(s), of_send);
+        ck_assert(!memcmp(in, mark, sizeof mark));
         /* and the next one fits */
-        ck_assert_ok(tutti_connection_isend(a, 1, 3, out, 10, &s));
-        ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, 10, &r));
+        ck_assert_ok(tutti_connection_isend(a, 1, 3, out, BYTES, &s));
+        ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, BYTES, &r));
         ck_assert_ok(end_of(r));
         ck_assert_ok(end_of(s));
+        ck_assert(!memcmp(in, out, BYTES));
     }
     ck_assert_ptr_null(tutti_connection_broken(a));
     give_memory(in);
