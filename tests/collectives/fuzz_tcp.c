@@ -1,7 +1,7 @@
 /* A connection whose other end sends damaged frames: fuzz_tcp [ITERATIONS]. A transport with messages posted reads
  * a stream of frames that fit, of which some are damaged or come in any order, in pieces of any length, and noise.
- * Whatever comes, its messages end when the connection breaks, a receive changes no byte outside of its data, and
- * what is kept for the other end stays small. Also greetings of random bytes. */
+ * Whatever comes, its messages end when the connection breaks, and a receive changes no byte outside of its data. Also
+ * greetings of random bytes. */
 #include "collectives/transport/tcp.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"

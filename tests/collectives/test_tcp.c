@@ -435,6 +435,40 @@ START_TEST(early_messages_stay_in_order)
 }
 END_TEST
 
+/* A frame with one byte that nobody asked for; then a pass. */
+static void send_early(int end, tutti_connection *to)
+{
+    unsigned char frame[TUTTI_TCP_HEADER_BYTES + 1] = {0};
+    const tutti_tcp_frame f = {.kind = TUTTI_TCP_EARLY, .lane = 1, .tag = 2, .bytes = 1};
+    tutti_tcp_frame_write(&f, frame);
+    ck_assert_int_eq((int)send(end, frame, sizeof frame, MSG_NOSIGNAL), (int)sizeof frame);
+    tutti_connection_pass(to);
+}
+
+/* The other end cannot make this one keep more than a number of early messages. */
+START_TEST(early_messages_are_limited)
+{
+    enum { MOST_EARLY = 256 };
+    const tutti_connection_options o = {
+        .lanes = LANES, .tags = TAGS, .silence_s = 60, .early_bytes = 4096};
+    tutti_connection *t;
+    tutti_connection_message *r;
+    unsigned char in;
+    int ends[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    ck_assert_ok(tutti_connection_open(ends[0], &o, &t));
+    for (int i = 0; i < MOST_EARLY; i++) send_early(ends[1], t);
+    ck_assert_ok(tutti_connection_irecv(t, 1, 2, &in, 1, &r)); /* makes room for one more */
+    ck_assert(has_ended(r));
+    send_early(ends[1], t);
+    ck_assert_ptr_null(tutti_connection_broken(t));
+    send_early(ends[1], t);
+    ck_assert_str_eq(tutti_connection_broken(t), "sends more than was requested");
+    tutti_connection_close(t);
+    close(ends[1]);
+}
+END_TEST
+
 /* What was sent before the other end closed can be received; nothing else. */
 START_TEST(closes_after_early_messages)
 {
@@ -603,6 +637,7 @@ int main(void)
     tcase_add_loop_test(messages, taken_back, 0, ways);
     tcase_add_loop_test(messages, the_most_urgent_goes_first, 0, SHARED);
     tcase_add_loop_test(messages, early_messages_stay_in_order, 0, EARLY_WAYS);
+    tcase_add_test(messages, early_messages_are_limited);
     tcase_add_loop_test(messages, closes_after_early_messages, 0, 2);
     tcase_add_test(messages, many_messages_wait);
     tcase_add_loop_test(messages, breaks, 0, ways);
