@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 24, MARGIN = 64, FILL = 0x5a, PERIOD = 5 };
+enum { AT_ONCE = 24, MARGIN = 64, FILL = 0x5a, PERIOD = 11 };
 
 static const double timeout_s = 60;
 
@@ -27,10 +27,12 @@ typedef struct trial {
     tutti_coll_request *request;
 } trial;
 
-/* Small whole numbers, exact in every type and order. */
+/* Small whole numbers, exact in every type and order. Ranks have different ones, and what up to nine ranks reduce them
+ * to differs within a period, which is a prime: so blocks and segments in each other's place are seen. */
 static int64_t value(int rank, int64_t i)
 {
-    return (rank * 7 + i * 3) % PERIOD + 1;
+    uint32_t mixed = (uint32_t)(rank + 1) * 2654435761u ^ (uint32_t)(i % PERIOD + 1) * 374761393u;
+    return (mixed >> 16) % 5 + 1;
 }
 
 /* Bits that do not depend on order: whole numbers that every type holds exactly. */
@@ -41,6 +43,14 @@ static void reduce_values(trial *t, int last)
         for (int r = 1; r <= last; r++)
             t->reduced[i] = values_combine(t->args.op, t->reduced[i], value(r, i));
     }
+}
+
+/* A block in another's place would not be seen. */
+static int is_constant(const trial *t)
+{
+    for (int i = 1; i < PERIOD; i++)
+        if (t->reduced[i] != t->reduced[0]) return 0;
+    return t->args.op <= TUTTI_MAX; /* logical operators make one truth of all these values */
 }
 
 /* The part that contains i, which only grows; *at: its offset there. */
@@ -134,6 +144,7 @@ static int verify(trial *t, int rank, int P)
     const tutti_coll_args *a = &t->args;
     int wrong = 0;
     reduce_values(t, a->kind == TUTTI_SCAN ? rank : P - 1);
+    wrong += tutti_coll_trait_of(a->kind)->reduces && is_constant(t);
     for (int64_t i = 0; i < t->out_count; i++) {
         int64_t v;
         if (!expected(t, rank, P, i, &v)) continue;
