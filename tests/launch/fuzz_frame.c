@@ -54,7 +54,7 @@ static int read_frames(
         done += piece;
         if (!tutti_launch_frames_fill(&frames, fd[0])) return -1;
         while ((got = tutti_launch_frames_next(&frames, &f)) > 0) {
-            if (!strchr(kinds, (int)f.kind) || strnlen(f.bytes, f.length + 1) > f.length)
+            if (!f.kind || !strchr(kinds, (int)f.kind) || strnlen(f.bytes, f.length + 1) > f.length)
                 *wrong = 1;
             if (came < FRAMES &&
                 (f.kind != (tutti_launch_kind)kinds[came] || f.length != length[came]))
