@@ -489,25 +489,29 @@ START_TEST(other_hosts_are_believed)
 }
 END_TEST
 
-/* Children that all find a dead process's lock: never do two of them hold it. */
+/* Children that all find a dead process's lock: never do two of them hold it. None ends before all have tried. */
 static void contend_once(int children)
 {
-    char boot[64];
+    char boot[64], took[8] = "";
+    int holds = 0, answers[2];
+    pid_t child[8];
     read_boot(boot);
     leave_lock("here", boot, "");
-    int holds = 0;
-    pid_t child[8];
+    ck_assert_int_eq(pipe(answers), 0);
     for (int i = 0; i < children; i++)
         if ((child[i] = fork()) == 0) {
             tutti_lock *lock;
-            if (tutti_lock_take("test", path, &lock)) _exit(1);
-            usleep(300000);
-            _exit(0); /* as if killed: the lock stays */
+            const char answer = tutti_lock_take("test", path, &lock) ? 'n' : 'y';
+            if (write(answers[1], &answer, 1) != 1) _exit(1);
+            for (;;) pause();
         }
+    close(answers[1]);
+    for (int i = 0; i < children; i++) ck_assert_int_eq((int)read(answers[0], &took[i], 1), 1);
+    close(answers[0]);
     for (int i = 0; i < children; i++) {
-        int state = 0;
-        waitpid(child[i], &state, 0);
-        holds += WIFEXITED(state) && WEXITSTATUS(state) == 0;
+        holds += took[i] == 'y';
+        kill(child[i], SIGKILL); /* the lock stays */
+        waitpid(child[i], NULL, 0);
     }
     ck_assert_int_eq(holds, 1);
 }
