@@ -7,11 +7,12 @@
  * than half stop.
  *
  * It asserts that an epoch has one list and one snapshot, that no rank is inside an older epoch when one begins, and in
- * the end that all that live are in one epoch, whose list they are.
+ * the end that all that live are in one epoch, whose list they are; that no rank has stopped, or with SILENT only rank 0.
  *
  *   STAYS           the coordinator stays the rank with the least id, dead or not
  *   ACK_LATE        an ACK of an older list counts for a newer one
  *   MINORITY        ranks go on although the others are only silent
+ *   ALL_STOP        no list is ever enough
  *   OWN_SNAPSHOT    each rank restores its newest snapshot
  *   OLD_EPOCH       a list of an epoch that is not later is accepted
  *   NOT_LEFT        a rank ACKs while it is inside its epoch
@@ -73,6 +74,8 @@ inline enter(r, e, l, s) {
 /* more than half of `of`, or all others are dead */
 #ifdef MUTANT_MINORITY
 #define enough(of, l) true
+#elif defined(MUTANT_ALL_STOP)
+#define enough(of, l) false
 #else
 #define count(s) (has(s, 0) + has(s, 1) + has(s, 2) + (P > 3 && has(s, P - 1)))
 #define enough(of, l) ((((of) & ~(l)) & ~gone) == 0 || 2 * count((of) & (l)) > count(of))
@@ -208,8 +211,14 @@ init {
             fi
         }
         for (r : 0 .. P - 1) {
-            assert(!has(set, r) || (inside[r] && epoch[r] == last && base[r] == set))
+            assert(!has(set, r) || (inside[r] && epoch[r] == last && base[r] == set));
+#ifndef SILENT
+            assert(!stopped[r])
+#endif
         }
+#ifdef SILENT
+        assert(set == (ALL & ~1));
+#endif
 #ifdef JOIN
         assert(dead[0] || dead[P - 1] || epoch[P - 1]);
 #endif
