@@ -148,7 +148,7 @@ static void signal_rank(agent *a, int number)
 {
     if (a->rank)
         tutti_launch_watch_signal(a->rank, number);
-    else
+    else if (number != SIGUSR1 && number != SIGUSR2)
         end_rank(a);
 }
 
@@ -205,8 +205,13 @@ static void pass_once(agent *a)
     pass_signals(a);
     watch_rank(a);
     if (a->rank) pass_output(a);
-    if (a->rank && !a->ended && tutti_clock_s() >= a->kill_s)
-        tutti_launch_watch_signal(a->rank, SIGKILL);
+    if (a->rank && tutti_clock_s() >= a->kill_s) kill(-a->rank, SIGKILL);
+}
+
+/* Whether what a script has started outlives it. */
+static int is_left(const agent *a)
+{
+    return a->rank && !kill(-a->rank, 0);
 }
 
 static int open_agent(agent *a)
@@ -231,7 +236,7 @@ int tutti_launch_agent(void)
     static agent a = {.kill_s = INFINITY};
     char text[16];
     if (!open_agent(&a)) return 1;
-    while (!a.ended) pass_once(&a);
+    while (!a.ended || (!a.connected && is_left(&a))) pass_once(&a);
     if (!a.connected) return 1;
     const int length = snprintf(text, sizeof text, "%d", a.how);
     send_frame(&a, TUTTI_LAUNCH_ENDED, text, (size_t)length);

@@ -33,6 +33,7 @@ typedef struct place {
     int entered;   /* it has said that it trains */
     int finished;  /* it has said that it has come to the end of the run */
     int member;    /* it trains, and can take a new one in */
+    int unneeded;  /* it is killed, as none has taken it in before the end of the run */
     int64_t number;
     int door; /* that its rank will have; -1: none */
     char address[ADDRESS];
@@ -53,7 +54,10 @@ typedef struct elastic {
     int report[2]; /* a rank writes its number there when it trains, and at the end of the run */
     int entered;   /* a rank has said that it trains */
     int succeeded; /* a rank has come to the end of the run: it has said so, or has ended well */
-    int failed; /* the status of the last that failed before the end of the run, or after its own */
+    int dismissed; /* and new ranks that none has taken in are killed */
+    /* The status of the last rank that failed: before any came to the end of the run, or after it had come there
+     * itself. */
+    int failed;
     int begins;    /* the first ranks are not started yet: some have no door */
     int ending;    /* the run is being ended */
     int64_t next;  /* number of a rank */
@@ -103,10 +107,14 @@ static void tell_all(const elastic *e, int number)
 }
 
 /* New ones that no rank has taken in. */
-static void kill_newcomers(const elastic *e)
+static void kill_newcomers(elastic *e)
 {
-    for (int i = 0; i < e->n; i++)
-        if (!e->place[i].member) tell_rank(&e->place[i], SIGKILL);
+    for (int i = 0; i < e->n; i++) {
+        place *p = &e->place[i];
+        if (p->member) continue;
+        p->unneeded = 1;
+        tell_rank(p, SIGKILL);
+    }
 }
 
 /* Ends the run: SIGTERM would ask each rank to leave the others alone. */
@@ -194,7 +202,7 @@ static int start_rank(elastic *e, place *p, const char *who)
     const tutti_launch_options *o = e->options;
     const size_t size = strlen(who) + 128;
     char before[128], *after = malloc(size);
-    p->entered = p->finished = 0;
+    p->entered = p->finished = p->unneeded = 0;
     if (!after) return 0;
     snprintf(before, sizeof before, "%d %d %d %" PRId64, o->least, o->most, e->n, p->number);
     snprintf(after, size, "%" PRId64 " %s %s", e->run, e->token, who);
@@ -268,7 +276,6 @@ static void begin_end(elastic *e)
     e->succeeded = 1;
     e->failed = 0;
     if (isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
-    kill_newcomers(e);
 }
 
 static void hear_rank(elastic *e, place *p, int entered, int finished)
@@ -314,7 +321,7 @@ static void end_rank(elastic *e, place *p, int how)
     const double now_s = tutti_clock_s();
     p->process = p->member = 0;
     if (!status) begin_end(e);
-    if (!status || e->watch->stopped || (e->succeeded && !p->finished)) return;
+    if (!status || e->watch->stopped || (e->succeeded && (!p->finished || p->unneeded))) return;
     say_end(p, status, number);
     if (!e->failed || !e->ending) e->failed = status;
     if (e->succeeded) return;
@@ -350,7 +357,9 @@ static void end_remote(elastic *e, place *p, int how)
     if (lost)
         tutti_launch_say("host %s: %s has ended with status %d%s", host->name, e->hosts.rsh[0],
             status, r->port ? ", before its rank" : ", and has started nothing");
-    if (lost || (!r->entered && !e->ending && !(r->ended && !r->how)))
+    if (lost && r->entered)
+        host->failures += !host->failures; /* all ranks there may be lost at once */
+    else if (lost || (!r->entered && !e->ending && !(r->ended && !r->how)))
         tutti_launch_hosts_fail(&e->hosts, p->host);
     if (!r->started)
         replace_agent(e, p);
@@ -433,6 +442,10 @@ static int is_stuck(const elastic *e)
 
 static void look_at_ranks(elastic *e)
 {
+    if (e->succeeded && !e->dismissed) { /* once all that has been said is known */
+        e->dismissed = 1;
+        kill_newcomers(e);
+    }
     if (!is_stuck(e)) return;
     tutti_launch_say("%d rank%s left, and the run needs %d: ending it", count_running(e),
         count_running(e) == 1 ? " is" : "s are", e->options->least);

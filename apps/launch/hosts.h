@@ -24,7 +24,7 @@ typedef struct tutti_launch_hosts {
 int tutti_launch_hosts_find(const tutti_launch_options *options, tutti_launch_hosts *hosts);
 /* Of those with the fewest failures the one with the fewest ranks; -1: each is left out. */
 int tutti_launch_hosts_choose(const tutti_launch_hosts *hosts);
-/* A rank there has ended before it has trained, or the connection to it. Two in turn, and the host gets no more
+/* A rank there has ended before it trained, or the connection to it was lost. Two in turn, and the host gets no more
  * (logged). */
 void tutti_launch_hosts_fail(tutti_launch_hosts *hosts, int h);
 void tutti_launch_hosts_free(tutti_launch_hosts *hosts);

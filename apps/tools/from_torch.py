@@ -96,6 +96,8 @@ def describe(options, tensors):
     classes = (dense or [shape[0] for _, shape, _ in tensors.values() if len(shape) == 4])[-1:]
     if not classes:
         fail("no weights say how many classes there are")
+    if (options.mean is None) != (options.deviation is None):
+        fail("--mean and --deviation belong together: give both or neither")
     mean, deviation = NORMALISED.get(options.model, IMAGENET)
     words.update({"model": options.model, "shape": f"{options.size}x{options.size}x3", "classes": str(classes[0]),
                   "mean": options.mean or mean, "deviation": options.deviation or deviation})

@@ -161,7 +161,7 @@ typedef struct tutti_train_elasticity {
     int on;
     const char *batch_rule_name;
     int batch_global; /* batch is for the ranks at the start; each epoch of the membership sets it anew */
-    int64_t batch_given; /* that for the ranks at the start; 0: batch is */
+    int64_t batch_given; /* --batch as given, for the ranks at the start; 0: batch itself */
     int64_t
         least; /* over MPI: at least this many ranks must be left; 0: tutti-run has started the ranks */
     tutti_conf_int snapshot_steps; /* auto: see the table */

@@ -314,7 +314,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_INT_OR, "replica-check", "N", .fallback = "auto", .low = 1, .high = 1e12,
         .words = {"auto", "never"}, AT(replica_check),
         .help = "steps between checks that all ranks hold the same weights, bit for bit; auto: "
-                "every epoch and at the end"},
+                "every epoch, before every checkpoint and at the end"},
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
     {TUTTI_CONF_TEXT, "config", "FILE", AT(config),

@@ -26,7 +26,7 @@ typedef struct tutti_mesh_receive {
 /* INVAL: another size than that of earlier receives with this lane and tag; NOMEM. Both are logged. */
 tutti_status tutti_mesh_any_post(
     tutti_mesh_any *any, int lane, int tag, void *data, size_t bytes, tutti_mesh_receive *receive);
-/* Gives what has arrived to those that wait. A rank that is gone is no error; INVAL, NOMEM. */
+/* Gives what has arrived to those that wait. A rank that is gone is no error; MISMATCH, INVAL, NOMEM. */
 tutti_status tutti_mesh_any_test(const tutti_mesh_any *any, tutti_mesh_receive *receive, int *done);
 /* It waits no more, and has ended. */
 void tutti_mesh_any_leave(tutti_mesh_receive *receive);

@@ -266,7 +266,9 @@ static void sweep_part(const void *ctx, const char *path)
         text[bytes] = '\0';
         parse_writer(text, &w);
         find_self(&self);
-        if (judge_writer(&self, &w, had >= 0 && l->flocks, had > 0) == FREE) unlink(path);
+        if (equal(self.boot, w.boot) &&
+            judge_writer(&self, &w, had >= 0 && l->flocks, had > 0) == FREE)
+            unlink(path);
     }
     close(fd);
 }

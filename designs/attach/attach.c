@@ -335,7 +335,7 @@ tutti_status tutti_session_attach(const void *given, tutti_status refused, const
     return TUTTI_OK;
 }
 
-tutti_status tutti_session_attach_over(const tutti_attach_options *options,
+tutti_status tutti_session_attach_over(const tutti_attach_options *options, int64_t epoch,
     tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport), void *ctx,
     tutti_session **session)
 {
@@ -345,6 +345,7 @@ tutti_status tutti_session_attach_over(const tutti_attach_options *options,
     if (!status) status = tutti_attached_ranks_check(exchange.algorithm, exchange.topology);
     if (status) return status;
     exchange.choose_transport = NULL;
+    exchange.watch.session = (int)epoch;
     tutti_session *s = tutti_sessions_open(sizeof *s);
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_membership_run: no memory");
     s->whole = s;

@@ -56,7 +56,8 @@ tutti_status tutti_unregister(tutti_session *session, tutti_handle buffer)
     if (status) return status;
     status = tutti_insert_wait_for(session->insert, buffer, patience_s);
     if (status) tutti_exchange_explain(session->exchange, status);
-    if (status == TUTTI_ERR_TIMEOUT) return tutti_session_leave(function, errors, status);
+    if (status == TUTTI_ERR_TIMEOUT && !tutti_insert_ended(session->insert))
+        return tutti_session_leave(function, errors, status);
     /* A later handle may have the same address. */
     tutti_names_give(session->names, buffer, NULL);
     tutti_priorities_drop(&session->whole->priorities, buffer);

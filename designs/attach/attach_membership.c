@@ -144,7 +144,10 @@ static tutti_status leave_session(membership_run *r, tutti_status status)
     snprintf(why, sizeof why, "%s", tutti_last_error());
     r->own = status && tutti_exchange_abort(
                            r->session->exchange, TUTTI_ERR_COMM, "this rank cannot continue");
-    const tutti_status waited = wait_all(r);
+    tutti_status waited = wait_all(r);
+    if (waited == TUTTI_ERR_TIMEOUT && !tutti_insert_ended(r->session->insert) &&
+        tutti_elastic_await_loss(r->elastic))
+        (void)wait_all(r); /* what is left ends with the connections to the lost rank */
     if (!status) status = waited;
     if (r->program.leave) r->program.leave(r->program.ctx, status);
     tutti_detach(r->session);
@@ -157,7 +160,8 @@ static tutti_status leave_session(membership_run *r, tutti_status status)
 static tutti_status run_epoch(
     membership_run *r, const tutti_membership *last_epoch, int *last, int *what)
 {
-    tutti_status status = tutti_session_attach_over(&r->options, connect, r, &r->session);
+    tutti_status status =
+        tutti_session_attach_over(&r->options, r->epoch.epoch, connect, r, &r->session);
     if (!status) status = restore(r);
     if (!status) status = report_epoch(r, last_epoch);
     if (!status) status = run_steps(r, last, what);

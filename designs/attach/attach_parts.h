@@ -38,8 +38,9 @@ struct tutti_session {
 tutti_status tutti_session_attach(const void *comm, tutti_status refused, const char *further,
     tutti_meter *meter, const struct tutti_attach_options *options, struct tutti_session **session);
 /* The same over a transport that connect makes, with that number of lanes, in place of a communicator. Collective over
- * its ranks, whose options are not compared. Errors of connect, too. */
-tutti_status tutti_session_attach_over(const struct tutti_attach_options *options,
+ * its ranks, whose options are not compared. epoch: in the name of a stall report, since the rank of a process changes.
+ * Errors of connect, too. */
+tutti_status tutti_session_attach_over(const struct tutti_attach_options *options, int64_t epoch,
     tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport), void *ctx,
     struct tutti_session **session);
 /* Copies a struct of a program that was compiled with another size of it, at least `first`; given NULL: all is 0. USAGE

@@ -189,6 +189,9 @@ static int leave_ranks(tutti_comm_thread *t)
         double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {
             if (patient) report_missing(t, left, limit_s);
+            /* The watch, which ends here, would have: MPI_Finalize waits for the ranks that are missing. */
+            if (patient && failure == TUTTI_ERR_TIMEOUT && t->options.watch.give_up)
+                t->options.watch.give_up();
             return 0;
         }
         if (tutti_driver_pass(t->driver)) idle = 0;

@@ -351,7 +351,7 @@ END_TEST
 
 static void *spin(void *unused)
 {
-    for (volatile int i = 0;; i++) continue;
+    for (volatile unsigned i = 0;; i++) continue;
     return unused;
 }
 

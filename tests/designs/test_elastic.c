@@ -455,7 +455,7 @@ START_TEST(the_last_call_counts)
     const tutti_elastic_words words = {.purpose = TUTTI_ELASTIC_CONTROL,
         .hello = {TUTTI_MEMBERSHIP_VERSION, 12, 11, 22, "host:5"}};
     prepare(3);
-    ranks[0].options.join_s = 1;
+    ranks[0].options.join_s = 3;
     start(0, 1);
     for (int i = 0; i < 3; i++) close(call_door(0, &words));
     join(0, 1);

@@ -6,7 +6,7 @@
 . "$TUTTI_SRCDIR/tests/programs/elastic_lib.sh"
 make_cifar "$dir/data" 400
 all=(--data "$dir/data" --model mlp --batch 4 --lr 0.001)
-rank() { ps -o pid= --ppid "$run" --sort start_time,pid | awk -v at="$1" 'NR == at + 1 { print $1 }'; }
+rank() { ps -o stat=,pid= --ppid "$run" --sort start_time,pid | awk -v at="$1" '!/^Z/ && n++ == at { print $2 }'; }
 
 # ---- one of 3 cannot read an image ----
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" # what reads is loaded before it
@@ -61,13 +61,13 @@ await 20 grep -q 'waiting for others' "$dir/out" && kill -TERM "$(rank 0)"
 saves 143
 
 # ---- a script that starts a rank: signals reach both; how it ends after the end of the run counts ----
-# begin_script COMMAND OPTION...: with $@ as tutti-cifar in the command of a shell.
+# begin_script COMMAND OPTION...: with $@ as tutti-cifar in the command of a shell; grace: seconds.
 begin_script() {
-    "$apps/tutti-run" --elastic 2:2 -n 2 --grace 3 --max-restarts 1 bash -c "$1" - \
+    "$apps/tutti-run" --elastic 2:2 -n 2 --grace "$grace" --max-restarts 1 bash -c "$1" - \
         "$apps/tutti-cifar" "${all[@]}" --quiet --json "$dir/json" "${@:2}" > "$dir/out" 2>&1 &
     run=$!
 }
-begin_script '"$@"; exit $?' --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
+grace=10 begin_script '"$@"; exit $?' --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
 await 20 has_trained 12 && kill -TERM "$run"
 saves 143
 leaves_none "$dir/data" "a script"
@@ -77,7 +77,7 @@ sleeps() { pgrep -f "^sleep 6$$" > /dev/null; }
 await 20 sleeps && kill -TERM "$run"
 wait "$run"
 leaves_none "^sleep 6$$" "a script that ignores signals"
-begin_script '"$@" || exit; read -r _ _ _ number _ <<< "$TUTTI_ELASTIC"; [ "$number" = 0 ] || exit 0; sleep 4; exit 5' --steps 3
+grace=3 begin_script '"$@" || exit; read -r _ _ _ number _ <<< "$TUTTI_ELASTIC"; [ "$number" = 0 ] || exit 0; sleep 4; exit 5' --steps 3
 status=0
 wait "$run" || status=$?
 [ $status = 5 ] && ! grep -q joins "$dir/out" || { fail "a script that fails after the end of the run: status $status"; cat "$dir/out"; }

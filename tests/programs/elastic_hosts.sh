@@ -68,6 +68,15 @@ grep -q "host $b: .* has ended with status" "$dir/out" && grep -q "rank number 3
     { fail "the host that is gone"; cat "$dir/out"; }
 await 5 none_left || ps -ef
 
+# ---- a host goes with two ranks, and is back at once: it is not left out ----
+rm -f "$dir"/dead.* "$dir/json"
+restarts=2 begin_elastic 3 1:3 "${all[@]}" --steps 200000
+await 20 has_begun 1 && await 20 has_trained 5
+kill -9 "$(agent 0)" "$(agent 2)" "$(rank 0)" "$(rank 2)"
+await 20 grep -q "rank number 4 joins" "$dir/out" && ! grep -q "left out" "$dir/out" || { fail "a host that is back"; cat "$dir/out"; }
+kill -TERM "$run"
+wait "$run"
+
 # ---- SIGTERM to an agent: its rank leaves, and is not replaced ----
 rm -f "$dir"/dead.* "$dir/json"
 restarts=1 begin_elastic 3 1:3 "${all[@]}" --steps 200000
@@ -81,11 +90,16 @@ grep -q "this rank leaves the run after step" "$dir/out" && grep -q "rank number
 
 # ---- nothing is left when tutti-run is killed ----
 rm -f "$dir"/dead.* "$dir/json"
+"$apps/tutti-run" --elastic 1:1 -n 1 --hosts "$a" --rsh "$dir/rsh" bash -c 'sh -c "trap \"\" TERM; exec sleep \$1" - "$1"; true' - "7$$" > /dev/null 2>&1 &
+script=$!
+sleeps() { pgrep -f "^sleep 7$$" > /dev/null; }
 begin_elastic 3 1:3 "${all[@]}" --steps 200000
-await 20 has_begun 1 && await 20 has_trained 5
-kill -9 "$run"
-wait "$run" 2> /dev/null
+await 20 has_begun 1 && await 20 has_trained 5 && await 20 sleeps
+kill -9 "$run" "$script"
+wait "$run" "$script" 2> /dev/null
 await 15 none_left
+none_sleep() { ! sleeps; }
+await 30 none_sleep
 
 # ---- refused ----
 touch "$dir/dead.$a" "$dir/dead.$b"

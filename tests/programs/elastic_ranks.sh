@@ -124,10 +124,11 @@ refuses 3 "a rank has ended before all had begun" timeout 20 "$apps/tutti-run" -
 # What a rank does after it has said that the run is at its end takes the time that it takes, and how it fails counts; one that has not said
 # it is killed.
 printf '%s\n' '#!/usr/bin/perl' 'my @word = split / /, $ENV{TUTTI_ELASTIC};' 'open my $report, ">&=", $word[5] or die;' \
-    'syswrite $report, pack "q<", $word[3];' 'sleep 60 if $word[3] == 2;' 'syswrite $report, pack "q<", $word[3];' 'exit 0 if $word[3];' \
+    'syswrite $report, pack "q<", $word[3];' 'sleep 60 if $word[3] == 2;' \
+    "open my \$at, '>', '$dir/at.\$word[3]' or die;" "select undef, undef, undef, 0.02 until -e '$dir/at.0' && -e '$dir/at.1';" 'syswrite $report, pack "q<", $word[3];' 'exit 0 if $word[3];' \
     '$| = 1;' 'select undef, undef, undef, 2.5;' 'print "written\n";' 'exit shift;' > "$dir/writes"
 chmod +x "$dir/writes"
-ends_with() { "$apps/tutti-run" --elastic 1:3 -n 3 --grace 1 --max-restarts 2 "$dir/writes" "$1"; }
+ends_with() { rm -f "$dir"/at.*; "$apps/tutti-run" --elastic 1:3 -n 3 --grace 1 --max-restarts 2 "$dir/writes" "$1"; }
 refuses 0 written ends_with 0
 grep -q "1 rank has not ended 1 s after the run: killing" "$dir/out" || { fail "a rank that does not end"; cat "$dir/out"; }
 refuses 5 "rank number 0 has ended with status 5" ends_with 5

@@ -3,6 +3,7 @@
  *   host stands DESIGN S [abort] rank 1 stops until the collectives of rank 0 have failed and its patience is over;
  *                                then both go on to MPI_Finalize, rank 0 with a collective in flight. abort: rank 0
  *                                lets Tutti end it (may_abort)
+ *   host leaves DESIGN S abort   the same, but rank 1 is not continued, and rank 0 detaches at once: Tutti ends it
  *   host absent DESIGN S         rank 1 attaches only after rank 0's tutti_attach has given up, and is told the truth
  *   host crossed DESIGN S abort  in a second session, with the ranks the other way round, each rank's first call needs
  *                                the other's second: at the limit both have their data again, and nothing ends them
@@ -21,7 +22,7 @@
 
 enum { LENGTH = 1000, ARGS = 4 };
 
-static int rank, others_pid;
+static int rank, others_pid, leaves;
 static unsigned patience_s;
 static float data[LENGTH];
 static starpu_data_handle_t handle;
@@ -57,11 +58,11 @@ static void stand(const tutti_attach_options *options)
     sum(tutti, TUTTI_SUM);
     if (rank) raise(SIGSTOP);
     sum(tutti, TUTTI_SUM);
-    if (!rank) sleep(patience_s);
+    if (!rank && !leaves) sleep(patience_s);
     printf("rank %d: is still here\n", rank);
     fflush(stdout);
     if (!rank) tell("tutti_detach", tutti_detach(tutti));
-    if (!rank) kill(others_pid, SIGCONT);
+    if (!rank && !leaves) kill(others_pid, SIGCONT);
     if (rank) tell("tutti_detach", tutti_detach(tutti));
 }
 
@@ -118,7 +119,8 @@ int main(int argc, char **argv)
     if (starpu_init(NULL)) return 77;
     starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)data, LENGTH, sizeof *data);
     const tutti_attach_options options = {.design = argv[2], .may_abort = argc > ARGS};
-    if (strcmp(argv[1], "stands") == 0) stand(&options);
+    leaves = strcmp(argv[1], "leaves") == 0;
+    if (leaves || strcmp(argv[1], "stands") == 0) stand(&options);
     if (strcmp(argv[1], "crossed") == 0) cross(&options);
     if (strcmp(argv[1], "absent") == 0) come_late(&options);
     if (strcmp(argv[1], "differs") == 0) differ(&options);

@@ -40,18 +40,26 @@ wanted=$(rates)
 [ "$wanted" = " 40 1e-20 20 5e-21 " ] || fail "rates: $wanted"
 evaluations() { sed -n 's/.*"event":"eval"\(.*"step":[0-9]*\).*\("train_loss".*\)/\1 \2/p' "$dir/json"; }
 made=$(evaluations)
-for step in 20 40 60; do
-    rm -f "$dir/json"
-    "$mpirun" -np 2 "$apps/tutti-cifar" "${long[@]}" --checkpoint "$dir/long.$step" --quiet --json "$dir/json" > "$dir/out" 2>&1 &
+# ends_in_evaluation STEP: whether SIGTERM came while the epoch's evaluation was made; a machine may run this script too late for that.
+ends_in_evaluation() {
+    rm -f "$dir/json" "$dir/long.$1"*
+    "$mpirun" -np 2 "$apps/tutti-cifar" "${long[@]}" --checkpoint "$dir/long.$1" --quiet --json "$dir/json" > "$dir/out" 2>&1 &
     launcher=$!
-    for _ in {1..3000}; do
-        grep -qs "\"event\":\"step\".*\"step\":$step," "$dir/json" && break
-        sleep 0.02
-    done
-    kill -TERM "$(pgrep -f "^$apps/tutti-cifar .*--checkpoint $dir/long.$step " | head -n 1)"
+    perl -MTime::HiRes=sleep -e '
+        my ($file, $step, $match) = @ARGV;
+        my ($rank, $json);
+        for (1 .. 30000) {
+            $rank ||= (split " ", `pgrep -f "$match"`)[0];
+            last if $rank && open($json, "<", $file) && join("", <$json>) =~ /"event":"step".*"step":$step,/;
+            sleep 0.002;
+        }
+        kill "TERM", $rank if $rank' "$dir/json" "$1" "^$apps/tutti-cifar .*--checkpoint $dir/long.$1 "
     status=0
     wait $launcher || status=$?
-    [ $status = 143 ] && ! grep -q "\"event\":\"eval\".*\"step\":$step," "$dir/json" || { fail "a signal in the evaluation after step $step: status $status"; cat "$dir/out"; }
+    [ $status = 143 ] && ! grep -q "\"event\":\"eval\".*\"step\":$1," "$dir/json"
+}
+for step in 20 40 60; do
+    for try in {1..5}; do ends_in_evaluation "$step" && break; done || { fail "no signal in the evaluation after step $step: status $status"; cat "$dir/out"; }
     trains 2 "${long[@]}" --checkpoint "$dir/long.$step" --resume "$dir/long.$step"
     cmp "$dir/long.whole" "$dir/long.$step" && cmp "$dir/long.whole.best" "$dir/long.$step.best" || fail "no evaluation after step $step: another checkpoint"
     [ "$(rates)" = "$wanted" ] || fail "no evaluation after step $step: rates $(rates)"

@@ -362,7 +362,7 @@ END_TEST
  * any failure: the data are the program's again. */
 static void wait_after_a_stall(int for_data, int drives)
 {
-    static const double later_s = 0.3;
+    static const double later_s = 0.05;
     float home[COUNT] = {0};
     starpu_data_handle_t handle;
     pthread_t thread;
