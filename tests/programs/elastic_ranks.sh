@@ -125,7 +125,7 @@ refuses 3 "a rank has ended before all had begun" timeout 20 "$apps/tutti-run" -
 # it is killed.
 printf '%s\n' '#!/usr/bin/perl' 'my @word = split / /, $ENV{TUTTI_ELASTIC};' 'open my $report, ">&=", $word[5] or die;' \
     'syswrite $report, pack "q<", $word[3];' 'sleep 60 if $word[3] == 2;' \
-    "open my \$at, '>', '$dir/at.\$word[3]' or die;" "select undef, undef, undef, 0.02 until -e '$dir/at.0' && -e '$dir/at.1';" 'syswrite $report, pack "q<", $word[3];' 'exit 0 if $word[3];' \
+    "open my \$at, '>', '$dir/at.' . \$word[3] or die;" "select undef, undef, undef, 0.02 until -e '$dir/at.0' && -e '$dir/at.1';" 'syswrite $report, pack "q<", $word[3];' 'exit 0 if $word[3];' \
     '$| = 1;' 'select undef, undef, undef, 2.5;' 'print "written\n";' 'exit shift;' > "$dir/writes"
 chmod +x "$dir/writes"
 ends_with() { rm -f "$dir"/at.*; "$apps/tutti-run" --elastic 1:3 -n 3 --grace 1 --max-restarts 2 "$dir/writes" "$1"; }
