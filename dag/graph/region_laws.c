@@ -23,7 +23,7 @@ typedef struct sets {
 enum { MOST_WINDOW_BYTES = 256 << 20 };
 typedef struct window {
     uint64_t *bits;
-    int64_t words; /* of a row, the last of which has the bit of the row itself */
+    int64_t words; /* of a row; the last one has the bit of the row itself */
 } window;
 
 struct tutti_region_laws {

@@ -12,7 +12,7 @@ finds() { # P OPTION...
     [ "$(head -c 4 "$dir/picture") $(tail -n 1 "$dir/picture")" = '<svg </svg>' ] || fail "$*: the picture is not whole"
     grep -q "<b>The run has ended</b> after step $(sed 's/.*"steps":\([0-9]*\).*/\1/' <<< "$event") of " "$dir/page" ||
         fail "$*: the page says $(grep "id='progress'" "$dir/page")"
-    grep -q 'nan\|inf' "$dir/picture" && fail "$*: the picture has numbers that are none"
+    grep -q 'nan\|inf' "$dir/picture" && fail "$*: the picture has coordinates that are not numbers"
 }
 says() { grep -qE -e "$1" "$dir/out" || { fail "nobody says: $1"; cat "$dir/out"; }; }
 
